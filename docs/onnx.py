@@ -27,7 +27,7 @@ def fused_attentions(text):
     count = {name: body.count("transformer.attention ")
              + len(set(re.findall(r"transformer\.attend (%\w+)", body))) for name, body in functions}
     entries = [each for each in functions if not each[0].startswith("private ")]
-    if not entries[0][0].startswith("@encode"):
+    if not entries[0][0].startswith(("@encode", "@run_source")):
         entries = entries[:1]
     return sum(count[entry] + sum(count[name] for name in count if name.startswith("private ")
                                   and f"call {name.removeprefix('private ')}(" in body)

@@ -10,6 +10,7 @@
 
 #include "compiler/Cost/KernelCost.h"
 #include "compiler/Link/ManifestTables.h"
+#include "compiler/Link/PortTensors.h"
 #include "compiler/Link/PrecisionTables.h"
 #include "compiler/Link/UsageTables.h"
 #include "compiler/Remarks/Report.h"
@@ -170,13 +171,18 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
            << ", expected 0" << (areIds ? " to " + std::to_string(limit.getInt() - 1) : "")
            << " in i32";
   }
+  FailureOr<PortTensor> tensor = writePortTensor(graph, index, /*isInput=*/true, type, builder);
+  if (failed(tensor)) {
+    return failure();
+  }
   addBuffer(argument, manifest::Location::Input, inputs.size());
   auto shape = builder.CreateVectorOfStructs(shapeOf(type, spaces));
   inputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()),
                                         elementNumber(type), shape, areIds ? limit.getInt() : 0,
                                         graph.getArgAttr(index, "dataflow.optional") != nullptr,
                                         numbers.lookup(argument), manifest::Observed::No,
-                                        isToken ? static_cast<int32_t>(token.getInt()) : -1));
+                                        isToken ? static_cast<int32_t>(token.getInt()) : -1,
+                                        tensor->axes, tensor->after, tensor->rows));
   return success();
 }
 
@@ -258,10 +264,15 @@ LogicalResult EntryWriter::writeOutputs() {
       return graph.emitError("output '") << name.getValue() << "' of entry '" << graph.getSymName()
                                          << "' is " << type << ", expected rows of constant width";
     }
+    FailureOr<PortTensor> tensor = writePortTensor(graph, index, /*isInput=*/false, type, builder);
+    if (failed(tensor)) {
+      return failure();
+    }
     auto shape = builder.CreateVectorOfStructs(shapeOf(type, spaces));
     outputs.push_back(manifest::CreatePort(builder, text(builder, name.getValue()),
                                            elementNumber(type), shape, 0, false,
-                                           numbers.lookup(value), observedKind(observed)));
+                                           numbers.lookup(value), observedKind(observed), -1,
+                                           tensor->axes, tensor->after, tensor->rows));
   }
   return success();
 }

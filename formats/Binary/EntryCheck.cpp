@@ -5,6 +5,7 @@
 
 #include "base/Utf8.h"
 #include "formats/Binary/GenerationCheck.h"
+#include "formats/Binary/PortTensorCheck.h"
 #include "heddle/Abi.h"
 #include "heddle/Limits.h"
 #include "heddle/Selection.h"
@@ -398,6 +399,7 @@ Status EntryChecker::checkPort(const manifest::Port &port, uint32_t index,
     return HEDDLE_ERROR(DataLoss,
                         fmt::format("its type differs from that of its buffer {}", port.buffer()));
   }
+  HEDDLE_TRY(checkPortTensor(port, location == Location::Input));
   return location == Location::Input ? checkInputType(port) : checkOutputType(port);
 }
 

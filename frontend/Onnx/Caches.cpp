@@ -13,44 +13,6 @@
 
 namespace heddle::onnx {
 
-/// Returns the only dynamic axis besides the batch of an input [batch, heads, past, size] in any
-/// axis order, or nullopt if the input does not have this form.
-static std::optional<size_t> pastAxisOf(const OnnxPort &port) {
-  if (!port.dtype || !infoOf(*port.dtype).isFloat() || !port.shape || port.shape->size() != 4 ||
-      port.shape->front().number) {
-    return std::nullopt;
-  }
-  std::optional<size_t> found;
-  for (size_t axis = 1; axis < port.shape->size(); ++axis) {
-    if (!(*port.shape)[axis].number) {
-      if (found) {
-        return std::nullopt;
-      }
-      found = axis;
-    }
-  }
-  return found;
-}
-
-/// Returns whether some node can concatenate an input with the rows of a run.
-static bool isJoined(const Graph &graph, std::string_view name) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
-    const OperatorInfo *const info = findOperator(node);
-    return info != nullptr && info->takesPasts && info->mostInputs > 1 &&
-           std::find(node.inputs.begin(), node.inputs.end(), name) != node.inputs.end();
-  });
-}
-
-GraphKind kindOf(const Graph &graph) {
-  const bool hasPasts =
-      std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const OnnxPort &port) {
-        return pastAxisOf(port).has_value() && isJoined(graph, port.name);
-      });
-  return hasPasts                       ? GraphKind::WithPasts
-         : lengthsOf(graph).size() == 2 ? GraphKind::TwoLengths
-                                        : GraphKind::Sequences;
-}
-
 Status fixedBesidePast(std::string_view input, int64_t rows) {
   return HEDDLE_ERROR(
       Unsupported,
@@ -61,22 +23,21 @@ Status fixedBesidePast(std::string_view input, int64_t rows) {
 }
 
 Expr Evaluation::earlier() {
-  return totalSize
-             ? expressions.subtract(expressions.size(*totalSize), expressions.size(*sequenceSize))
-             : integer(0);
+  return totalSize ? expressions.subtract(expressions.size(*totalSize), sizeOf(*runSize))
+                   : integer(0);
 }
 
 bool Evaluation::addPast(const OnnxPort &port) {
-  const std::optional<size_t> axis = pastAxisOf(port);
-  if (!axis) {
+  if (!forms.pasts.contains(port.name)) {
     return false;
   }
+  const size_t rowsAt = *headedRowsAxis(port);
   Rows value;
   value.past = port.name;
   for (size_t i = 0; i < port.shape->size(); ++i) {
-    value.axes.push_back({i == 0       ? Atom{Atom::Kind::Batch, 0, 0}
-                          : i == *axis ? Atom{Atom::Kind::Past, 0, 0}
-                                       : newAtom(*(*port.shape)[i].number)});
+    value.axes.push_back({i == 0        ? Atom{Atom::Kind::Batch, 0, 0}
+                          : i == rowsAt ? Atom{Atom::Kind::Past, 0, 0}
+                                        : newAtom(*(*port.shape)[i].number)});
   }
   pasts[std::string(port.name)] = false;
   values[std::string(port.name)] = {std::nullopt, std::move(value)};
@@ -108,9 +69,14 @@ Status Evaluation::checkCaches() const {
 }
 
 Result<Rows> Evaluation::withPast(const Rows &past, Rows fresh, size_t axis) {
-  const bool fits = isAxisOf(past.axes[axis], Atom::Kind::Past) && !fresh.hasKeys() &&
-                    isAxisOf(fresh.axes[axis], Atom::Kind::Row) &&
-                    fresh.axes[axis].front().size == *sequenceSize;
+  enterRowsOf(fresh);
+  const std::vector<Expr> before = shapeOf(past), after = shapeOf(fresh);
+  bool fits = isAxisOf(past.axes[axis], Atom::Kind::Past) && !fresh.hasKeys() &&
+              before.size() == after.size() && isAxisOf(fresh.axes[axis], Atom::Kind::Row) &&
+              fresh.axes[axis].front().size == *sequenceSize && sequenceSize == runSize;
+  for (size_t i = 0; i < before.size() && fits; ++i) {
+    fits = i == axis || before[i] == after[i];
+  }
   if (!fits || pasts[past.past]) {
     return failure(StatusCode::Unsupported,
                    fmt::format("joins {}, the rows of earlier runs, {}", quote(past.past),
@@ -126,13 +92,38 @@ Result<Rows> Evaluation::withPast(const Rows &past, Rows fresh, size_t axis) {
   }
   HEDDLE_ASSIGN(fresh, arranged(std::move(fresh), {order}));
   const Cache cache = entry.cache(past.past, widthOf(order));
-  const Tensor seen = cache.append(Tensor(rows.model(), fresh.value), rows).rows(history());
+  const mlir::Value own = fresh.value;
+  const Tensor seen = cache.append(Tensor(rows.model(), own), rows).rows(history());
+  addPastEntry(past, widthOf(order));
   HEDDLE_TRY(builder.status());
   fresh.value = seen.value();
   fresh.maker.clear();
   fresh.axes[axis] = {{Atom::Kind::Row, *totalSize, 0}};
-  caches.insert(fresh.value);
+  caches.try_emplace(fresh.value, Joined{past.past, own});
   return fresh;
+}
+
+void Evaluation::addPastEntry(const Rows &past, int64_t width) {
+  if (plan.pasts.empty()) {
+    return;
+  }
+  if (!pastEntry) {
+    pastEntry = builder.entry(plan.pasts);
+  }
+  pastEntry->cache(past.past, width)
+      .append(pastEntry->input(past.past, width), pastEntry->segments());
+  described.push_back({plan.pasts, past.past, true, portAxes(past)});
+}
+
+Rows Evaluation::freshRows(const Rows &joined) const {
+  Rows result = joined;
+  result.value = caches.find(joined.value)->second.fresh;
+  for (Atoms &axis : result.axes) {
+    if (isAxisOf(axis, Atom::Kind::Row)) {
+      axis.front().size = *runSize;
+    }
+  }
+  return result;
 }
 
 const Segments &Evaluation::history() {
@@ -146,11 +137,11 @@ mlir::Value Evaluation::segmentsOf(const Atom &rowsOrKeys) {
   if (const auto space = spaces.find(rowsOrKeys.size); space != spaces.end()) {
     return parts(space->second);
   }
-  if (other && !isOfRun(rowsOrKeys)) {
+  if (isOfSource(rowsOrKeys)) {
     return memory().value();
   }
-  const bool isOfAll = totalSize ? rowsOrKeys.size == *totalSize : areTargets;
-  return isOfAll ? history().value() : segments();
+  const bool isKept = isOfAll(rowsOrKeys) || (!totalSize && areTargets && !plan.isFunction);
+  return isKept ? history().value() : segments();
 }
 
 } // namespace heddle::onnx

@@ -49,29 +49,31 @@ static InputsRead inputsRead(const Graph &graph, const Uses &uses, std::string_v
 
 static Status refuse(const std::string &what) { return HEDDLE_ERROR(Unsupported, what); }
 
-Status checkEncoderDecoder(const Graph &graph, const Uses &uses) {
-  const std::vector<std::string> lengths = lengthsOf(graph);
-  const std::string both = fmt::format("{} and {}", quote(lengths[0]), quote(lengths[1]));
+Status checkCrossing(const InputForms &forms, const Uses &uses) {
   if (!uses.targets) {
-    return refuse(fmt::format("the inputs have rows of two lengths, {}, expected an attention "
-                              "whose queries are rows of one and whose keys are rows of the other",
-                              both));
+    return refuse(fmt::format("the inputs have rows of two lengths, {} and {}, expected an "
+                              "attention whose queries are rows of one and whose keys are rows of "
+                              "the other",
+                              quote(forms.lengths[0]), quote(forms.lengths[1])));
   }
-  // Sizes are numbered in the order of the lengths; 0 is the batch.
-  const std::string &target = lengths[static_cast<size_t>(*uses.targets) - 1];
-  const std::string &source = lengths[static_cast<size_t>(*uses.sources) - 1];
-  const LengthUses ofTargets = uses.of(*uses.targets), ofSources = uses.of(*uses.sources);
-  if (!ofTargets.unordered.empty()) {
-    return refuse(fmt::format("{} lets rows of {} see later ones, expected a causal mask where "
-                              "rows look at those of another length",
-                              ofTargets.unordered, quote(target)));
-  }
+  const LengthUses ofSources = uses.of(*uses.sources);
   if (ofSources.padding && !ofSources.unmasked.empty()) {
     return refuse(fmt::format("{} sees all rows of {}, but {} hides those where {} is {}, expected "
                               "all attentions to hide them",
-                              ofSources.unmasked, quote(source), ofSources.padding->node,
+                              ofSources.unmasked, quote(uses.source), ofSources.padding->node,
                               quote(ofSources.padding->input), ofSources.padding->value));
   }
+  return {};
+}
+
+Status checkEncoderDecoder(const Graph &graph, const InputForms &forms, const Uses &uses) {
+  const std::string &target = uses.target, &source = uses.source;
+  if (uses.targets && !uses.of(*uses.targets).unordered.empty()) {
+    return refuse(fmt::format("{} lets rows of {} see later ones, expected a causal mask where "
+                              "rows look at those of another length",
+                              uses.of(*uses.targets).unordered, quote(target)));
+  }
+  HEDDLE_TRY(checkCrossing(forms, uses));
   const InputsRead targets = inputsRead(graph, uses, target);
   if (targets.names.size() != 1 || !targets.areIds) {
     return refuse(fmt::format("the rows of {} are computed from {}, expected one input of ids, as "

@@ -14,7 +14,11 @@ EntryPlan encoderDecoderPlan(const Uses *known);
 /// Checks that a graph can be imported as an encoder-decoder model: the rows of each side are
 /// computed from one input, target rows are causal and computed from ids, all attentions hide the
 /// padding of the source, and the graph outputs logits.
-Status checkEncoderDecoder(const Graph &graph, const Uses &uses);
+Status checkEncoderDecoder(const Graph &graph, const InputForms &forms, const Uses &uses);
+
+/// Checks that rows of one length attend to those of the other, and that all attentions hide the
+/// padding of the latter.
+Status checkCrossing(const InputForms &forms, const Uses &uses);
 
 } // namespace heddle::onnx
 

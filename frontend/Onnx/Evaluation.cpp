@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <limits>
 
 using namespace mlir;
 
@@ -21,11 +22,12 @@ static constexpr int64_t mostConstantElements = int64_t{1} << 31;
 
 Evaluation::Evaluation(const Graph &graph, MLIRContext &context, ModelBuilder &builder,
                        EntryPlan plan)
-    : graph(graph), builder(builder), plan(std::move(plan)), entry(builder.entry(this->plan.name)),
-      context(&context), location(UnknownLoc::get(&context)) {
+    : graph(graph), forms(formsOf(graph)), builder(builder), plan(std::move(plan)),
+      entry(builder.entry(this->plan.name)), context(&context),
+      location(UnknownLoc::get(&context)) {
   if (!this->plan.targets.empty()) {
     other = OtherRows{builder.entry(this->plan.targets)};
-    other->areTargets = this->plan.known != nullptr;
+    other->areTargets = this->plan.known != nullptr || forms.hasPasts();
   }
   for (const GraphNode &each : graph.nodes) {
     for (const std::optional<std::string> &input : each.inputs) {
@@ -215,26 +217,26 @@ Expr Evaluation::broadcast(const Symbolic &value, size_t rank) {
   return expressions.substitute(value.body, coordinates);
 }
 
-// --- inputs and outputs ----------------------------------------------------------------------
+// --- inputs ----------------------------------------------------------------------------------
 
 /// Adds an input of ids or a mask of a length. Runs without padding do not have the mask as an
 /// input.
 void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
   const std::string name(port.name);
   Symbolic value{element, {batch(), sizeOf(size)}, nullptr};
-  if (totalSize && name == positionsInput && size == *sequenceSize) {
+  if (totalSize && !plan.isFunction && name == positionsInput && size == *sequenceSize) {
     value.body = expressions.add(expressions.axis(1), earlier());
     values[name] = {std::move(value), std::nullopt};
     return;
   }
   const Uses *const known = plan.known;
-  const LengthUses uses = known == nullptr ? LengthUses() : known->of(other ? size : 0);
+  const LengthUses uses = known == nullptr ? LengthUses() : known->of(lengthKey(size));
   const bool isPadding = uses.padding && uses.padding->input == name;
-  if (!totalSize || (size == *sequenceSize && !isPadding)) {
+  if (size != totalSize && (!totalSize || plan.isFunction || !isPadding)) {
     const bool isRead = known == nullptr || known->read.contains(name);
     ids[name] = isRead ? entry.input(name) : entry.optionalInput(name);
   }
-  if (isPadding && !totalSize) {
+  if (isPadding && (!totalSize || (plan.isFunction && size != totalSize))) {
     entry.pad(name, static_cast<int32_t>(uses.padding->value));
     if (uses.padding->isBit && !known->read.contains(name)) {
       entry.limit(name, 2);
@@ -243,7 +245,8 @@ void Evaluation::addIds(const OnnxPort &port, Element element, int64_t size) {
     entry.pad(name, static_cast<int32_t>(uses.ending->value));
   }
   const size_t source = expressions.addSource({name, element, nullptr, value.shape});
-  value.body = expressions.read(source, {expressions.axis(0), expressions.axis(1)});
+  value.body = expressions.read(
+      source, {expressions.axis(0), size == sequenceSize ? rowCoordinate(1) : expressions.axis(1)});
   values[name] = {std::move(value), std::nullopt};
 }
 
@@ -274,6 +277,34 @@ Status Evaluation::addRows(const OnnxPort &port, int64_t size, bool hasBatch) {
   return {};
 }
 
+/// Adds an input [batch, heads, rows, size], in any order after the batch: rows with the other axes
+/// side by side.
+Status Evaluation::addHeadedRows(const OnnxPort &port, size_t axis, int64_t size) {
+  const std::string name(port.name);
+  Rows value;
+  Atoms inner;
+  int64_t width = 1;
+  for (size_t i = 0; i < port.shape->size(); ++i) {
+    const std::optional<int64_t> count = (*port.shape)[i].number;
+    if (i == 0 || i == axis) {
+      value.axes.push_back(
+          {i == 0 ? Atom{Atom::Kind::Batch, 0, 0} : Atom{Atom::Kind::Row, size, 0}});
+      continue;
+    }
+    if (*count < 1 || __builtin_mul_overflow(width, *count, &width) ||
+        width > std::numeric_limits<int32_t>::max()) {
+      return refuseInput(port, fmt::format("has an axis of {}", *count));
+    }
+    inner.push_back(newAtom(*count));
+    value.axes.push_back({inner.back()});
+  }
+  value.value = entry.input(name, width).value();
+  value.physical = {inner};
+  described.push_back({entryName(), name, true, portAxes(value)});
+  values[name] = {std::nullopt, std::move(value)};
+  return {};
+}
+
 /// Returns whether an input has a batch axis; rows of floats may have none.
 static bool hasBatchAxis(const OnnxPort &port) {
   return port.dtype && port.shape &&
@@ -295,7 +326,8 @@ Status Evaluation::addInput(const OnnxPort &port) {
   const size_t rank = port.shape->size();
   const size_t least = element == Element::Real ? 3 : 2;
   const bool isFlat = element == Element::Real && rank == 2;
-  if (rank != least && !isFlat) {
+  const std::optional<size_t> headed = plan.isFunction ? headedRowsAxis(port) : std::nullopt;
+  if (rank != least && !isFlat && !headed) {
     return refuseInput(port, fmt::format("has {} axes", rank));
   }
   const auto withBatch = std::find_if(graph.inputs.begin(), graph.inputs.end(), hasBatchAxis);
@@ -303,18 +335,17 @@ Status Evaluation::addInput(const OnnxPort &port) {
     // In the graph, all sequences of the batch share these rows; in the program, each has its own.
     return refuseInput(port, fmt::format("has no batch, but {} has", quote(withBatch->name)));
   }
-  const OnnxSize &length = (*port.shape)[isFlat ? 0 : 1];
+  const OnnxSize &length = (*port.shape)[headed.value_or(isFlat ? 0 : 1)];
   const std::optional<int64_t> batch = isFlat ? std::nullopt : port.shape->front().number;
-  if (totalSize && length.number) {
+  if (totalSize && length.number && !plan.isFunction) {
     return fixedBesidePast(port.name, *length.number);
   }
   if (totalSize && batch) {
     return refuseInput(port, "has a fixed batch beside a past");
   }
   // With pasts, a mask covers the positions of the past, too.
-  const bool isOfAll = totalSize && sequenceSize && element != Element::Real;
-  const std::string name =
-      length.number ? fmt::to_string(*length.number) : std::string(length.name);
+  const std::string name = *lengthOf(port);
+  const bool isOfAll = forms.isOfPastAndRun(name);
   const auto next = static_cast<int64_t>(sizes.size()) + 1;
   const int64_t size = sizes.try_emplace(name, isOfAll ? *totalSize : next).first->second;
   if (!(isOfAll && size == *totalSize) && !enterLength(size)) {
@@ -325,18 +356,17 @@ Status Evaluation::addInput(const OnnxPort &port) {
   }
   HEDDLE_TRY(fixDeclared(port, length.number, size));
   HEDDLE_TRY(fixDeclared(port, batch, 0));
+  if (const Expr count = sizeOf(size); plan.isFunction && count->isConstant()) {
+    described.push_back({entryName(), std::string(port.name), true, {}, {}, count->integer});
+  }
+  if (headed) {
+    return addHeadedRows(port, *headed, size);
+  }
   if (element == Element::Real) {
     return addRows(port, size, !isFlat);
   }
   addIds(port, element, size);
   return {};
-}
-
-/// Returns whether an input indexes rows of a table.
-static bool areIndices(const Graph &graph, std::string_view name) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
-    return node.type == "Gather" && node.inputs.size() > 1 && node.inputs[1] == name;
-  });
 }
 
 /// Returns whether an input may hold one integer per sequence.
@@ -368,8 +398,9 @@ Status Evaluation::addInputs() {
   for (const FixedSize &size : plan.fixed) {
     fixedSizes.emplace(size.number, size.value);
   }
-  if (kindOf(graph) == GraphKind::WithPasts) {
+  if (forms.hasPasts()) {
     totalSize = sizes.emplace("all positions so far", 1).first->second;
+    runSize = sizes.try_emplace(forms.run, 2).first->second;
   }
   if (plan.isWhole) {
     for (const OnnxPort &port : graph.inputs) {
@@ -396,67 +427,6 @@ Status Evaluation::addInputs() {
     if (plan.known->usesAngles || plan.known->usesDistances) {
       columnNumbers = entry.input(columnNumbersInput, 1).value();
     }
-  }
-  return {};
-}
-
-Status Evaluation::addOutput(const OnnxPort &port) {
-  const std::string name(port.name);
-  const auto value = values.find(name);
-  if (value == values.end()) {
-    return HEDDLE_ERROR(InvalidArgument,
-                        fmt::format("output {} is not made, expected a value", quote(name)));
-  }
-  if (plan.isWhole) {
-    return addWholeOutput(port);
-  }
-  HEDDLE_ASSIGN(Rows result, rowsOf(value->second));
-  if (result.isEmpty()) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("output {} has no elements, expected some", quote(name)));
-  }
-  const bool hasHeads = result.axes.size() == 4;
-  if ((result.function == nullptr && caches.contains(result.value)) ||
-      (hasHeads && keysRead.contains({result.value, result.function}))) {
-    // The next run reads these rows from the cache.
-    return {};
-  }
-  const auto refuse = [&] {
-    return HEDDLE_ERROR(
-        Unsupported, fmt::format("output {} has other axes than rows, expected [batch, sequence, "
-                                 "width] or [batch, width]",
-                                 quote(name)));
-  };
-  Atoms width;
-  for (size_t axis = 0; axis < result.axes.size(); ++axis) {
-    const Atoms &atoms = result.axes[axis];
-    const bool isLast = axis + 1 == result.axes.size();
-    const bool isOfRows = axis + 2 == result.axes.size();
-    if (isLast ? std::any_of(atoms.begin(), atoms.end(),
-                             [](const Atom &atom) { return atom.kind != Atom::Kind::Inner; })
-               : !(isAxisOf(atoms, Atom::Kind::Batch) ||
-                   (isOfRows && isAxisOf(atoms, Atom::Kind::Row) && isOfRun(atoms.front())))) {
-      return refuse();
-    }
-    width = atoms;
-  }
-  if (result.axes.empty() || result.hasKeys()) {
-    return refuse();
-  }
-  HEDDLE_ASSIGN(result, arranged(std::move(result), {width}));
-  if (name == logitsOutput) {
-    found.vocabulary = widthOf(width);
-  }
-  entry.output(name, Tensor(rows.model(), result.value));
-  return {};
-}
-
-Status Evaluation::addOutputs() {
-  node = nullptr;
-  for (const OnnxPort &port : graph.outputs) {
-    location =
-        NameLoc::get(StringAttr::get(context, StringRef(port.name.data(), port.name.size())));
-    HEDDLE_TRY(addOutput(port));
   }
   return {};
 }

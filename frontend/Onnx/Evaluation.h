@@ -10,6 +10,7 @@
 #include "frontend/Onnx/Constants.h"
 #include "frontend/Onnx/Folding.h"
 #include "frontend/Onnx/Graph.h"
+#include "frontend/Onnx/InputForms.h"
 #include "frontend/Onnx/Values.h"
 
 #include "dialects/Transformer/Transformer.h"
@@ -60,8 +61,10 @@ struct LengthUses {
 struct Uses {
   /// Keyed by the number of the symbolic size; 0 if all rows have the same length.
   std::map<int64_t, LengthUses> lengths;
-  /// For cross-attention: the sizes of queries and keys, and the first such node.
+  /// For cross-attention: the sizes of queries and keys by number and by name, and the first such
+  /// node.
   std::optional<int64_t> targets, sources;
+  std::string target, source;
   std::string crossing;
   /// The inputs whose values are read for more than padding, with the first reading node.
   std::map<std::string, std::string> read;
@@ -93,10 +96,6 @@ struct FixedSize {
   int64_t value = 0;
 };
 
-/// The kind of a graph's inputs: sequences of one length, sources and targets, or a run that
-/// continues earlier ones.
-enum class GraphKind { Sequences, TwoLengths, WithPasts };
-GraphKind kindOf(const Graph &graph);
 /// Returns whether a convolution reads the input, which is then an image or audio.
 bool isConvolved(const Graph &graph, std::string_view name);
 /// Returns the error for an input with a fixed number of rows in a graph with past inputs.
@@ -104,12 +103,6 @@ Status fixedBesidePast(std::string_view input, int64_t rows);
 
 /// Returns whether all inputs are floats of static shapes.
 bool hasConstantSizes(const Graph &graph);
-
-/// Returns the name of the length of an input's rows, or nullopt if the input has no rows of a
-/// sequence.
-std::optional<std::string> lengthOf(const OnnxPort &port);
-/// Returns the distinct lengths of all inputs, in order.
-std::vector<std::string> lengthsOf(const Graph &graph);
 
 /// Options for emitting an entry.
 struct EntryPlan {
@@ -125,6 +118,26 @@ struct EntryPlan {
   std::vector<FixedSize> fixed = {};
   /// Whether each input is one row with all of its elements (WholeTensors.cpp).
   bool isWhole = false;
+  /// The name of the entry for the rows of earlier runs, if callers give these with each run;
+  /// otherwise empty, and they stay in caches.
+  std::string pasts = {};
+  /// Whether one run of the entries computes all of the graph: no rows are kept for a next run, so
+  /// all outputs are given, and rows of one run may see each other in any order.
+  bool isFunction = false;
+};
+
+/// What is said about the tensor of an entry's input or output in files
+/// (heddle/RectangleEntries.h).
+struct PortTensor {
+  std::string entry;
+  std::string port;
+  bool isInput = false;
+  /// Empty: as for any rows.
+  std::vector<int64_t> axes = {};
+  /// The input whose rows precede those of an output; empty: none.
+  std::string after = {};
+  /// The number of rows that each sequence must have; 0: any.
+  int64_t rows = 0;
 };
 
 class Evaluation;
@@ -201,6 +214,8 @@ public:
   std::optional<FixedSize> contradicted() const { return contradiction; }
   /// Returns the maximum number of rows of a sequence, if sizes are static.
   std::optional<int64_t> mostRows();
+  /// Returns what is said about tensors in files.
+  const std::vector<PortTensor> &portTensors() const { return described; }
   /// Returns whether each sequence is one image.
   bool isOfImages() const { return hasImages; }
   /// Returns the name of a size in the graph.
@@ -304,6 +319,8 @@ public:
 
   /// Returns the number of positions before the current run.
   Expr earlier();
+  /// Returns whether rows or keys are those of earlier runs together with those of this one.
+  bool isOfAll(const Atom &atom) const { return totalSize && atom.size == *totalSize; }
   /// Appends the rows of this run to those of a past along an axis.
   Result<Rows> withPast(const Rows &past, Rows fresh, size_t axis);
 
@@ -356,6 +373,13 @@ public:
   mlir::Value segments() const { return rows.value(); }
   /// Returns the segments of an axis of keys, or of rows that become keys.
   mlir::Value segmentsOf(const Atom &rowsOrKeys);
+  /// Returns the coordinate of rows along an axis: 0 if each sequence has one row.
+  Expr rowCoordinate(size_t axis) {
+    return sequenceSize && sizeOf(*sequenceSize)->isConstant(1) ? integer(0)
+                                                                : expressions.axis(axis);
+  }
+  /// Returns whether keys are rows of the source, which a run of another entry stores.
+  bool isOfSource(const Atom &keys) const { return other && !isOfRun(keys) && !isOfAll(keys); }
   bool isOfRun(const Atom &atom) const {
     return atom.size == sequenceSize || spaces.contains(atom.size);
   }
@@ -400,7 +424,11 @@ private:
   /// Permutes the parts of a row by transposing adjacent parts.
   Result<Rows> permuted(Rows rows, const Atoms &to);
   Status notePadding(Padding padding, int64_t length);
-  LengthUses &usesOf(int64_t size) { return found.lengths[other ? size : 0]; }
+  LengthUses &usesOf(int64_t size) { return found.lengths[lengthKey(size)]; }
+  /// Returns the key of a length in Uses::lengths.
+  int64_t lengthKey(int64_t size) const {
+    return !other ? 0 : totalSize && size == *totalSize ? *runSize : size;
+  }
   /// Makes the entry of a length the current one; returns false if there is a third length.
   bool enterLength(int64_t size);
   bool enterOther();
@@ -411,6 +439,7 @@ private:
   Status addInputs();
   Status addInput(const OnnxPort &port);
   Status addRows(const OnnxPort &port, int64_t size, bool hasBatch);
+  Status addHeadedRows(const OnnxPort &port, size_t axis, int64_t size);
   /// Returns false if no convolution reads the input.
   Result<bool> addImage(const OnnxPort &port);
   Result<mlir::Value> constantPart(const Symbolic &value, int64_t width);
@@ -424,6 +453,17 @@ private:
   Status addCounts(const OnnxPort &port);
   Status checkPasts(const Call &call, const OperatorInfo &info) const;
   Status checkCaches() const;
+  /// Adds the entry that stores the rows of earlier runs which a caller gives.
+  void addPastEntry(const Rows &past, int64_t width);
+  /// Returns the axes of a tensor in files: those of a value, as PortTensor::axes.
+  std::vector<int64_t> portAxes(const Rows &value) const;
+  /// Returns the rows of this run among rows that were joined with a past.
+  Rows freshRows(const Rows &joined) const;
+  /// Returns the name of the current entry.
+  const std::string &entryName() const { return other && areTargets ? plan.targets : plan.name; }
+  bool isOfCache(const Rows &result) const;
+  Status addRowsOutput(const OnnxPort &port, Rows result);
+  Status addFunctionOutput(const OnnxPort &port, Rows result);
   Status checkNotEmpty(const Call &call);
   const Segments &history();
   /// Returns the segments of the rows of the other length as keys.
@@ -452,6 +492,7 @@ private:
   Expr withoutLengths(Expr bias, const ScoreAxes &axes);
 
   const Graph &graph;
+  const InputForms forms;
   ModelBuilder &builder;
   EntryPlan plan;
   Entry entry;
@@ -480,9 +521,18 @@ private:
   std::optional<int64_t> sequenceSize;
   /// The number of the total size, past included, if there are pasts.
   std::optional<int64_t> totalSize;
-  /// The past inputs, and whether each has been joined with the rows of this run; the joined rows.
+  /// The number of the size of a run's rows, if there are pasts.
+  std::optional<int64_t> runSize;
+  /// The past inputs, and whether each has been joined with the rows of this run.
   std::map<std::string, bool> pasts;
-  llvm::DenseSet<mlir::Value> caches;
+  /// Joined rows: the past, and the rows of this run with the same axes.
+  struct Joined {
+    std::string past;
+    mlir::Value fresh;
+  };
+  llvm::DenseMap<mlir::Value, Joined> caches;
+  std::optional<Entry> pastEntry;
+  std::vector<PortTensor> described;
   Segments seen, remembered;
   /// The state of the current entry, saved for the rows of the other length.
   struct OtherRows {

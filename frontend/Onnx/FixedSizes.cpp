@@ -103,8 +103,10 @@ Status Evaluation::fixDeclared(const OnnxPort &port, std::optional<int64_t> size
                         fmt::format("input {} has a {} of {}, expected {}", quote(port.name),
                                     number == 0 ? "batch" : "length", *size, what));
   };
-  if (*size < (number == 0 ? 1 : 2)) {
-    return wrong(number == 0 ? "1 or more" : "2 or more");
+  // A run beside a past may be a single step.
+  const int64_t least = number == 0 || number == runSize ? 1 : 2;
+  if (*size < least) {
+    return wrong(fmt::format("{} or more", least));
   }
   const auto [known, isNew] = fixedSizes.try_emplace(number, *size);
   return isNew || known->second == *size ? Status()

@@ -16,27 +16,6 @@ namespace heddle::onnx {
 
 static constexpr std::string_view memoryName = "memory";
 
-std::optional<std::string> lengthOf(const OnnxPort &port) {
-  const size_t axes = port.shape && port.dtype ? port.shape->size() : 0;
-  if (axes != 2 && axes != 3) {
-    return std::nullopt;
-  }
-  const bool isFlat = axes == 2 && infoOf(*port.dtype).isFloat();
-  const OnnxSize &size = (*port.shape)[isFlat ? 0 : 1];
-  return size.number ? fmt::to_string(*size.number) : std::string(size.name);
-}
-
-std::vector<std::string> lengthsOf(const Graph &graph) {
-  std::vector<std::string> names;
-  for (const OnnxPort &port : graph.inputs) {
-    const std::optional<std::string> name = lengthOf(port);
-    if (name && std::find(names.begin(), names.end(), *name) == names.end()) {
-      names.push_back(*name);
-    }
-  }
-  return names;
-}
-
 /// Returns the number of the symbolic size of a value's rows.
 static std::optional<int64_t> lengthOf(const Rows &rows) {
   for (const Atoms &axis : rows.axes) {
@@ -64,12 +43,14 @@ bool Evaluation::enterOther() {
 }
 
 bool Evaluation::enterLength(int64_t size) {
-  const bool isOfTargets = plan.known != nullptr && plan.known->targets == size;
+  // The rows that are joined with a past are targets.
+  const std::optional<int64_t> targets =
+      runSize || plan.known == nullptr ? runSize : plan.known->targets;
   for (const bool isLast : {false, true}) {
     if (sequenceSize == size) {
       return true;
     }
-    if (!sequenceSize && (plan.known == nullptr || areTargets == isOfTargets)) {
+    if (!sequenceSize && (!other || !targets || areTargets == (targets == size))) {
       sequenceSize = size;
       return true;
     }
@@ -91,7 +72,9 @@ void Evaluation::enterShape(const std::vector<Expr> &shape) {
   const auto hasSize = [&](const std::optional<int64_t> &size) {
     return size && std::find(shape.begin(), shape.end(), sizeOf(*size)) != shape.end();
   };
-  if (other && !hasSize(sequenceSize) && hasSize(other->sequenceSize)) {
+  // An axis of size 1 may be any.
+  const bool isAny = sequenceSize && sizeOf(*sequenceSize)->isConstant(1);
+  if (other && (!hasSize(sequenceSize) || isAny) && hasSize(other->sequenceSize)) {
     enterOther();
   }
 }
@@ -115,6 +98,8 @@ Status Evaluation::noteCrossing(int64_t queries, int64_t keys) {
   if (!found.targets) {
     found.targets = queries;
     found.sources = keys;
+    found.target = sizeName(queries);
+    found.source = sizeName(keys);
     found.crossing = node->describe();
   }
   return {};
@@ -122,7 +107,7 @@ Status Evaluation::noteCrossing(int64_t queries, int64_t keys) {
 
 bool Evaluation::isKept(const Rows &keys) const {
   const std::optional<int64_t> length = lengthOf(keys);
-  return length && (areTargets || !isOfRun({Atom::Kind::Row, *length, 0}));
+  return length && ((areTargets && !plan.isFunction) || !isOfRun({Atom::Kind::Row, *length, 0}));
 }
 
 /// Returns a cache name that is unique for each node that reads such keys.
@@ -137,7 +122,7 @@ std::string Evaluation::cacheName() {
 
 Result<Rows> Evaluation::kept(Rows keys, const Rows &queries) {
   const std::optional<int64_t> length = lengthOf(keys);
-  if (!other || !length || !lengthOf(queries)) {
+  if (!other || !length || !lengthOf(queries) || length == totalSize) {
     return keys;
   }
   enterRowsOf(queries);
@@ -145,7 +130,7 @@ Result<Rows> Evaluation::kept(Rows keys, const Rows &queries) {
   if (!areOwn) {
     HEDDLE_TRY(noteCrossing(*sequenceSize, *length));
   }
-  const bool keeps = !areOwn || areTargets;
+  const bool keeps = !areOwn || (areTargets && !plan.isFunction);
   const Unwritten source(keys.value, keys.function);
   if (keeps || plan.known == nullptr) {
     keysRead.insert(source);

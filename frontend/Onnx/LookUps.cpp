@@ -89,13 +89,13 @@ Result<mlir::Value> Evaluation::idsOf(Expr index, size_t batchAxis, size_t rowAx
     const Source &source = expressions.source(static_cast<size_t>(index->integer));
     const auto input = ids.find(source.name);
     if (source.constant == nullptr && input != ids.end() &&
-        areOwn(index->operands, batchAxis, expressions.axis(rowAxis))) {
+        areOwn(index->operands, batchAxis, rowCoordinate(rowAxis))) {
       found.read.try_emplace(source.name, node == nullptr ? plan.name : node->describe());
       return input->second.value();
     }
   }
   Expr offset =
-      expressions.subtract(expressions.subtract(index, expressions.axis(rowAxis)), earlier());
+      expressions.subtract(expressions.subtract(index, rowCoordinate(rowAxis)), earlier());
   if (const auto counted = countedPosition(*this, index, batchAxis, rowAxis)) {
     const Padding ending{counted->input, counted->pad, false,
                          node == nullptr ? "" : node->describe()};
@@ -172,7 +172,8 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
     if (value.shape[axis] == batch() && !batchAxis) {
       batchAxis = axis;
       atoms = {{Atom::Kind::Batch, 0, 0}};
-    } else if (const auto size = rowsOfSize(value.shape[axis]); size && !rowAxis) {
+    } else if (const auto size = rowsOfSize(value.shape[axis]);
+               size && !rowAxis && (!value.shape[axis]->isConstant(1) || axis + 2 == rank)) {
       rowAxis = axis;
       atoms = {{Atom::Kind::Row, *size, 0}};
       result.space = spaces.contains(*size) ? *size : 0;

@@ -12,6 +12,7 @@
 
 #include "base/Utf8.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <limits>
 #include <map>
@@ -239,7 +240,41 @@ void Evaluation::noteMixing(const Rows &weights, const Atom &keys) {
   }
 }
 
+/// Divides an axis of the batch and heads, [batch * heads, rows, keys], into one for each. Returns
+/// false if there is none.
+static bool divideBatch(Evaluation &evaluation, Rows &scores, Expr &bias) {
+  const auto found = std::find_if(scores.axes.begin(), scores.axes.end(), [](const Atoms &axis) {
+    return axis.size() > 1 && axis.front().kind == Atom::Kind::Batch &&
+           isInner({axis.begin() + 1, axis.end()});
+  });
+  if (found == scores.axes.end()) {
+    return false;
+  }
+  const auto at = static_cast<size_t>(found - scores.axes.begin());
+  const Atoms heads(found->begin() + 1, found->end());
+  found->resize(1);
+  scores.axes.insert(scores.axes.begin() + static_cast<int64_t>(at) + 1, heads);
+  Expressions &expressions = evaluation.expressions;
+  expressions.within(evaluation.shapeOf(scores));
+  std::vector<Expr> coordinates;
+  for (size_t axis = 0; axis + 1 < scores.axes.size(); ++axis) {
+    coordinates.push_back(
+        axis == at ? expressions.add(expressions.multiply(expressions.axis(at),
+                                                          evaluation.integer(widthOf(heads))),
+                                     expressions.axis(at + 1))
+                   : expressions.axis(axis < at ? axis : axis + 1));
+  }
+  bias = expressions.substitute(bias, coordinates);
+  return true;
+}
+
 Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
+  const std::vector<Atoms> axes = scores.axes;
+  if (divideBatch(*this, scores, bias)) {
+    HEDDLE_ASSIGN(scores, hidden(std::move(scores), bias));
+    scores.axes = axes;
+    return scores;
+  }
   std::optional<size_t> batchAxis, rowAxis, keyAxis;
   for (size_t axis = 0; axis < scores.axes.size(); ++axis) {
     batchAxis = isAxisOf(scores.axes[axis], Atom::Kind::Batch) ? axis : batchAxis;
@@ -258,12 +293,12 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
   }
   MaskProof proof{*this, bias};
   const Atom keys = scores.axes[*keyAxis].front();
-  if (other && !isOfRun(keys)) {
+  if (isOfSource(keys)) {
     // Rows of different lengths have no common order.
     proof.shown = bias;
   } else {
-    proof.findOrder(isOfRun(keys) ? expressions.axis(*rowAxis)
-                                  : expressions.add(expressions.axis(*rowAxis), earlier()),
+    const Expr row = rowCoordinate(*rowAxis);
+    proof.findOrder(isOfRun(keys) ? row : expressions.add(row, earlier()),
                     expressions.axis(*keyAxis));
   }
   proof.findRead(*batchAxis, *keyAxis);

@@ -9,6 +9,7 @@
 #include "formats/Config/Generation.h"
 #include "frontend/Onnx/EncoderDecoder.h"
 #include "frontend/Onnx/Evaluation.h"
+#include "frontend/Onnx/Functions.h"
 #include "heddle/RectangleEntries.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -122,6 +123,7 @@ namespace {
 struct WrittenTensors {
   std::vector<SafetensorsTensor> tensors;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> owners;
+  std::vector<PortTensor> ports = {};
 };
 
 } // namespace
@@ -130,29 +132,24 @@ static Result<WrittenTensors> writeEntry(const Graph &graph, mlir::MLIRContext &
                                          ModelBuilder &builder, const EntryPlan &plan) {
   Evaluation evaluation(graph, context, builder, plan);
   HEDDLE_TRY(evaluation.run());
-  return WrittenTensors{evaluation.tensors(), evaluation.owners()};
-}
-
-/// Emits the entry of a graph with pasts, which continues earlier runs.
-static Result<WrittenTensors> writeDecoder(const Graph &graph, mlir::MLIRContext &context,
-                                           ModelBuilder &builder, const Uses &uses,
-                                           const Generation &settings) {
-  builder.generation(settings);
-  return writeEntry(graph, context, builder, {std::string(decodeEntry), {}, false, &uses, {}});
+  return WrittenTensors{evaluation.tensors(), evaluation.owners(), evaluation.portTensors()};
 }
 
 namespace {
 
+/// What a graph becomes: sequences of one length; tensors of constant sizes, each one row; a model
+/// that continues texts; one that decodes targets for a source; or a function of rows of several
+/// lengths.
+enum class ProgramKind { Sequences, WholeTensors, Decoder, EncoderDecoder, Function };
+
 /// The result of the first evaluation, and the sizes that are treated as constants.
 struct Survey {
+  ProgramKind kind = ProgramKind::Sequences;
   Uses uses;
   std::vector<FixedSize> fixed;
   /// The maximum number of rows of a sequence; nullopt if it is unlimited.
   std::optional<int64_t> mostRows;
   std::vector<std::string> notes;
-  /// The reason why each input is one row with all of its elements; empty if inputs are rows of
-  /// sequences.
-  std::string whole;
 };
 
 } // namespace
@@ -178,7 +175,7 @@ static Result<Survey> surveyWhole(const Graph &graph, mlir::MLIRContext &context
         __FILE_NAME__, __LINE__);
   }
   Survey found;
-  found.whole = reason.message();
+  found.kind = ProgramKind::WholeTensors;
   found.mostRows = 1;
   found.notes.push_back(fmt::format("no rows of sequences: {}; each input is one row with all its "
                                     "elements, and attention is not over ragged rows",
@@ -186,18 +183,24 @@ static Result<Survey> surveyWhole(const Graph &graph, mlir::MLIRContext &context
   return found;
 }
 
-static EntryPlan firstPlan(GraphKind kind) {
+/// Returns the plan of a program's entries; `known` is the result of the first evaluation, or null.
+static EntryPlan planOf(ProgramKind kind, const InputForms &forms, const Uses *known) {
   EntryPlan plan;
-  plan.name = kind == GraphKind::WithPasts ? decodeEntry : rectangleEntry;
-  return kind == GraphKind::TwoLengths ? encoderDecoderPlan(nullptr) : plan;
+  plan.name = kind == ProgramKind::Decoder ? decodeEntry : rectangleEntry;
+  plan.known = known;
+  return kind == ProgramKind::EncoderDecoder ? encoderDecoderPlan(known)
+         : kind == ProgramKind::Function     ? functionPlan(forms, known)
+         : kind == ProgramKind::WholeTensors ? wholePlan()
+                                             : plan;
 }
 
 /// Evaluates a graph to analyse how it uses rows. With `isStatic`, repeats the evaluation for each
 /// size that the exporter replaced with a constant.
-static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, GraphKind kind,
-                             bool isStatic) {
+static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, ProgramKind kind,
+                             const InputForms &forms, bool isStatic) {
   Survey found;
-  EntryPlan plan = firstPlan(kind);
+  found.kind = kind;
+  EntryPlan plan = planOf(kind, forms, nullptr);
   for (;;) {
     ModelBuilder builder(context, "onnx");
     plan.fixed = found.fixed;
@@ -205,8 +208,8 @@ static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, Gra
     const Status status = evaluation.run();
     if (status.ok()) {
       found.uses = evaluation.uses();
-      found.mostRows = evaluation.mostRows();
-      if (found.mostRows && kind == GraphKind::TwoLengths) {
+      found.mostRows = kind == ProgramKind::Function ? std::nullopt : evaluation.mostRows();
+      if (found.mostRows && kind == ProgramKind::EncoderDecoder) {
         return HEDDLE_ERROR(Unsupported, "rows have two lengths, one of which is a constant, "
                                          "expected any number of both");
       }
@@ -235,6 +238,75 @@ static Result<Survey> survey(const Graph &graph, mlir::MLIRContext &context, Gra
   }
 }
 
+/// Checks the padding of all rows, which a program leaves out.
+static Status checkAllPadding(const Uses &uses) {
+  HEDDLE_TRY(checkMasks(uses));
+  for (const auto &[size, ofLength] : uses.lengths) {
+    HEDDLE_TRY(checkPadding(ofLength));
+  }
+  return {};
+}
+
+/// Checks what a program of this kind requires of its graph.
+static Status check(const Graph &graph, const InputForms &forms, const Survey &found) {
+  switch (found.kind) {
+  case ProgramKind::Sequences:
+    return checkAllPadding(found.uses);
+  case ProgramKind::WholeTensors:
+    return {};
+  case ProgramKind::Decoder:
+    return checkDecoder(found.uses);
+  case ProgramKind::EncoderDecoder:
+    HEDDLE_TRY(checkMasks(found.uses));
+    return checkEncoderDecoder(graph, forms, found.uses);
+  case ProgramKind::Function:
+    HEDDLE_TRY(checkFunction(graph, forms, found.uses));
+    return checkAllPadding(found.uses);
+  }
+  return {};
+}
+
+static Result<Survey> checkedSurvey(const Graph &graph, mlir::MLIRContext &context,
+                                    ProgramKind kind, const InputForms &forms, bool isStatic) {
+  HEDDLE_ASSIGN(Survey found, survey(graph, context, kind, forms, isStatic));
+  HEDDLE_TRY(check(graph, forms, found));
+  return found;
+}
+
+/// Evaluates a graph that no decoder runs, for `reason`, as a function of its tensors.
+static Result<Survey> surveyFunction(const Graph &graph, mlir::MLIRContext &context,
+                                     const InputForms &forms, bool isStatic, const Status &reason) {
+  Result<Survey> found = checkedSurvey(graph, context, ProgramKind::Function, forms, isStatic);
+  if (found.ok()) {
+    found->notes.push_back(fmt::format("no model that generates: {}; heddle run takes the tensors "
+                                       "of the graph, with all rows that it attends to",
+                                       reason.message()));
+    return found;
+  }
+  const std::string_view other = found.status().message();
+  return other == reason.message()
+             ? reason
+             : Status(reason.code(),
+                      fmt::format("{}; as a function of its tensors: {}", reason.message(), other),
+                      __FILE_NAME__, __LINE__);
+}
+
+/// Finds what a graph becomes: the first of the kinds that fit its inputs for which nothing is
+/// missing.
+static Result<Survey> surveyAny(const Graph &graph, mlir::MLIRContext &context,
+                                const InputForms &forms, bool isStatic) {
+  const ProgramKind kind = forms.hasPasts()        ? ProgramKind::Decoder
+                           : forms.hasTwoLengths() ? ProgramKind::EncoderDecoder
+                                                   : ProgramKind::Sequences;
+  Result<Survey> found = checkedSurvey(graph, context, kind, forms, isStatic);
+  if (!found.ok() && hasConstantSizes(graph)) {
+    return surveyWhole(graph, context, found.status());
+  }
+  return found.ok() || kind == ProgramKind::Sequences
+             ? std::move(found)
+             : surveyFunction(graph, context, forms, isStatic, found.status());
+}
+
 /// Sets the maximum number of rows of a sequence on each entry.
 static void limitRows(mlir::ModuleOp module, int64_t most) {
   mlir::Builder builder(module.getContext());
@@ -247,26 +319,15 @@ static void limitRows(mlir::ModuleOp module, int64_t most) {
   }
 }
 
-/// Emits the entries of a graph without pasts: "run" and, if padding may be anywhere,
-/// "run_columns"; or the entries of source and targets.
+/// Emits all entries of a program. Sequences have "run" and, if padding may be anywhere,
+/// "run_columns".
 static Result<WrittenTensors> writeEntries(const Graph &graph, mlir::MLIRContext &context,
-                                           ModelBuilder &builder, GraphKind kind,
+                                           ModelBuilder &builder, const InputForms &forms,
                                            const Survey &survey) {
-  if (!survey.whole.empty()) {
-    return writeEntry(graph, context, builder, wholePlan());
-  }
   const Uses &uses = survey.uses;
-  HEDDLE_TRY(checkMasks(uses));
-  std::vector<EntryPlan> plans;
-  if (kind == GraphKind::TwoLengths) {
-    HEDDLE_TRY(checkEncoderDecoder(graph, uses));
-    plans.push_back(encoderDecoderPlan(&uses));
-  } else {
-    HEDDLE_TRY(checkPadding(uses.of(0)));
-    plans.push_back({std::string(rectangleEntry), {}, false, &uses, {}});
-    if (uses.of(0).padding && uses.neighbours.empty()) {
-      plans.push_back({std::string(columnsEntry), {}, true, &uses, {}});
-    }
+  std::vector<EntryPlan> plans{planOf(survey.kind, forms, &uses)};
+  if (survey.kind == ProgramKind::Sequences && uses.of(0).padding && uses.neighbours.empty()) {
+    plans.push_back({std::string(columnsEntry), {}, true, &uses, {}});
   }
   WrittenTensors written;
   for (EntryPlan &plan : plans) {
@@ -276,68 +337,76 @@ static Result<WrittenTensors> writeEntries(const Graph &graph, mlir::MLIRContext
   return written;
 }
 
+/// Adds the generation settings of a program that generates.
+static Status addSettings(ModelBuilder &builder, const std::string &path, const Survey &survey) {
+  if (survey.kind == ProgramKind::EncoderDecoder) {
+    return addSettings(builder, path, *survey.uses.vocabulary);
+  }
+  if (survey.kind == ProgramKind::Decoder) {
+    HEDDLE_ASSIGN(auto settings, readSettings(path, *survey.uses.vocabulary, readContinuation));
+    if (!settings) {
+      settings.emplace().pad = -1;
+    }
+    builder.generation(*settings);
+  }
+  return {};
+}
+
+/// Returns what users should know about the inputs and lengths of a program.
+static std::vector<std::string> notesOn(const Graph &graph, const Survey &survey) {
+  std::vector<std::string> notes = survey.notes;
+  const Uses &uses = survey.uses;
+  const auto positions =
+      std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                   [](const OnnxPort &port) { return port.name == positionsInput; });
+  if (survey.kind == ProgramKind::Decoder && positions != graph.inputs.end()) {
+    notes.push_back(fmt::format("input {} is no input of the model: its rows have the "
+                                "positions of a request, from 0 on",
+                                quote(positionsInput)));
+  }
+  const bool canLimit = survey.kind == ProgramKind::Sequences;
+  if (!canLimit && uses.longest && uses.longest != uses.positions) {
+    notes.push_back(fmt::format("the graph itself takes sequences of at most {} rows, which "
+                                "is not checked",
+                                *uses.longest));
+  }
+  return notes;
+}
+
+/// Limits the rows of sequences. With pasts, a run continues earlier ones; with two lengths, the
+/// limit applies to only one of them.
+static void limitRows(mlir::ModuleOp module, const Survey &survey) {
+  std::optional<int64_t> mostRows = survey.mostRows;
+  if (survey.kind == ProgramKind::Sequences && survey.uses.longest) {
+    mostRows = std::min(mostRows.value_or(*survey.uses.longest), *survey.uses.longest);
+  }
+  if (mostRows) {
+    limitRows(module, *mostRows);
+  }
+}
+
 static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
                                      std::shared_ptr<const OnnxFile> file, bool isStatic) {
   HEDDLE_ASSIGN(const Graph graph, flatten(file->model(), file->path()));
   HEDDLE_TRY_WITH(checkOperators(graph), file->path());
-  GraphKind kind = kindOf(graph);
-  Result<Survey> surveyed = survey(graph, context, kind, isStatic);
-  if (!surveyed.ok() && hasConstantSizes(graph)) {
-    surveyed = surveyWhole(graph, context, surveyed.status());
-    kind = GraphKind::Sequences;
-  }
+  const InputForms forms = formsOf(graph);
+  const Result<Survey> surveyed = surveyAny(graph, context, forms, isStatic);
   HEDDLE_TRY_WITH(surveyed.status(), file->path());
-  const Uses &uses = surveyed->uses;
   ModelBuilder builder(context, "onnx");
-  std::optional<Result<WrittenTensors>> written;
-  if (kind == GraphKind::WithPasts) {
-    HEDDLE_TRY_WITH(checkDecoder(uses), file->path());
-    HEDDLE_ASSIGN(auto settings, readSettings(file->path(), *uses.vocabulary, readContinuation));
-    if (!settings) {
-      settings.emplace().pad = -1;
-    }
-    written = writeDecoder(graph, context, builder, uses, *settings);
-  } else {
-    written = writeEntries(graph, context, builder, kind, *surveyed);
-  }
-  HEDDLE_TRY_WITH(written->status(), file->path());
-  if (kind == GraphKind::TwoLengths) {
-    HEDDLE_TRY(addSettings(builder, file->path(), *uses.vocabulary));
-  }
+  HEDDLE_TRY(addSettings(builder, file->path(), *surveyed));
+  Result<WrittenTensors> written = writeEntries(graph, context, builder, forms, *surveyed);
+  HEDDLE_TRY_WITH(written.status(), file->path());
   Result<mlir::OwningOpRef<mlir::ModuleOp>> module = builder.build();
   HEDDLE_TRY_WITH(module.status(), file->path());
-  // With pasts, a run continues earlier ones; with two lengths, the limit applies to only one of
-  // them.
-  const bool canLimit = kind == GraphKind::Sequences;
-  std::optional<int64_t> mostRows = surveyed->mostRows;
-  if (canLimit && uses.longest) {
-    mostRows = std::min(mostRows.value_or(*uses.longest), *uses.longest);
-  }
-  if (mostRows) {
-    limitRows(**module, *mostRows);
-  }
+  limitRows(**module, *surveyed);
+  describePorts(**module, written->ports);
   // The tensors of the program are those of the file and the computed ones.
   const auto owner =
-      std::make_shared<std::pair<std::shared_ptr<const OnnxFile>, WrittenTensors>>(file, **written);
+      std::make_shared<std::pair<std::shared_ptr<const OnnxFile>, WrittenTensors>>(file, *written);
   HEDDLE_ASSIGN(Checkpoint checkpoint,
                 Checkpoint::ofFiles(owner->second.tensors, file->path(), file->mapped(), owner));
-  OnnxProgram program{*std::move(module), std::move(checkpoint), std::move(surveyed->notes),
-                      !surveyed->fixed.empty()};
-  const auto positions =
-      std::find_if(graph.inputs.begin(), graph.inputs.end(),
-                   [](const OnnxPort &port) { return port.name == positionsInput; });
-  if (kind == GraphKind::WithPasts && positions != graph.inputs.end()) {
-    program.notes.push_back(fmt::format("input {} is no input of the model: its rows have the "
-                                        "positions of a request, from 0 on",
-                                        quote(positionsInput)));
-  }
-  if (!canLimit && uses.longest && uses.longest != uses.positions) {
-    program.notes.push_back(
-        fmt::format("the graph itself takes sequences of at most {} rows, which "
-                    "is not checked",
-                    *uses.longest));
-  }
-  return program;
+  return OnnxProgram{*std::move(module), std::move(checkpoint), notesOn(graph, *surveyed),
+                     !surveyed->fixed.empty()};
 }
 
 Result<OnnxProgram> readOnnxProgram(mlir::MLIRContext &context, const std::string &path,

@@ -138,15 +138,20 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
                    "the reshape mixes the batch, rows or keys with other axes, expected one that "
                    "divides or joins neighbouring axes");
   };
-  for (const Expr size : shape) {
-    std::optional<Product> wanted = productOf(size);
+  // A batch of one, or the row of each sequence if it has one, is an axis of its own, unlike other
+  // axes of size 1.
+  const auto isNextUnit = [&] {
+    return !left.empty() &&
+           ((left.back().kind == Atom::Kind::Batch && batch()->isConstant(1)) ||
+            (left.back().kind == Atom::Kind::Row && sizeOf(left.back().size)->isConstant(1)));
+  };
+  for (size_t number = 0; number < shape.size(); ++number) {
+    std::optional<Product> wanted = productOf(shape[number]);
     if (!wanted || wanted->number < 1) {
       return refuse();
     }
     Atoms &axis = axes.emplace_back();
-    if (wanted->number == 1 && wanted->sizes.empty() && !left.empty() &&
-        left.back().kind == Atom::Kind::Batch && batch()->isConstant(1)) {
-      // A batch of one is an axis of its own, unlike other axes of size 1.
+    if (shape[number]->isConstant(1) && isNextUnit()) {
       axis.push_back(left.back());
       left.pop_back();
     }
@@ -179,6 +184,13 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
         return plan.isWhole && rows.axes.size() > 1 ? reshapedWhole(*this, std::move(rows), shape)
                                                     : Result<Rows>(refuse());
       }
+    }
+    const bool hasPlace = std::any_of(shape.begin() + static_cast<int64_t>(number) + 1, shape.end(),
+                                      [](Expr size) { return size->isConstant(1); });
+    if (!axis.empty() && isNextUnit() && left.back().kind == Atom::Kind::Row && !hasPlace) {
+      // Rows join the axis before them: [batch, 1, width] becomes [batch, width].
+      axis.push_back(left.back());
+      left.pop_back();
     }
   }
   std::for_each(axes.begin(), axes.end(), [&](Atoms &axis) { mergePlaces(axis); });

@@ -40,6 +40,13 @@ describePorts(const flatbuffers::Vector<flatbuffers::Offset<manifest::Port>> &po
     if (inputs && port->pad() >= 0) {
       info.pad = port->pad();
     }
+    if (port->axes() != nullptr) {
+      info.axes.assign(port->axes()->begin(), port->axes()->end());
+    }
+    if (port->after() != nullptr) {
+      info.after = port->after()->str();
+    }
+    info.rows = static_cast<int64_t>(port->rows());
     list.push_back(std::move(info));
   }
   return list;

@@ -18,6 +18,11 @@ constexpr llvm::StringLiteral transformerPad = "transformer.pad";
 constexpr llvm::StringLiteral transformerMostRows = "transformer.most_rows";
 constexpr llvm::StringLiteral transformerLimit = "transformer.limit";
 constexpr llvm::StringLiteral transformerObserved = "transformer.observed";
+// What a port says about its tensor in files.
+constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> tensorAttributes[] = {
+    {"transformer.axes", "dataflow.axes"},
+    {"transformer.after", "dataflow.after"},
+    {"transformer.rows", "dataflow.rows"}};
 // The limit of ids that no table bounds: any number that is not negative.
 constexpr int64_t anyId = int64_t{1} << 31;
 
@@ -331,6 +336,11 @@ DictionaryAttr EntryLowering::argumentAttributes(BlockArgument argument) {
   if (Attribute pad = entry.getArgAttr(index, transformerPad)) {
     attributes.append("dataflow.pad", pad);
   }
+  for (const auto &[said, kept] : tensorAttributes) {
+    if (Attribute value = entry.getArgAttr(index, said)) {
+      attributes.append(kept, value);
+    }
+  }
   return attributes.getDictionary(builder.getContext());
 }
 
@@ -352,6 +362,11 @@ LogicalResult EntryLowering::setSignature() {
     attributes.append("dataflow.name", entry.getResultAttr(index, transformerName));
     if (Attribute observed = entry.getResultAttr(index, transformerObserved)) {
       attributes.append("dataflow.observed", observed);
+    }
+    for (const auto &[said, kept] : tensorAttributes) {
+      if (Attribute value = entry.getResultAttr(index, said)) {
+        attributes.append(kept, value);
+      }
     }
     results.push_back(attributes.getDictionary(builder.getContext()));
   }

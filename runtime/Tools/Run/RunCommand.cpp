@@ -11,6 +11,7 @@
 #include "runtime/Session/PagedDecoder.h"
 #include "runtime/Tools/Models/ModelEntries.h"
 #include "runtime/Tools/Models/TeacherForcing.h"
+#include "runtime/Tools/Run/RunLinked.h"
 #include "runtime/Tools/Run/RunRectangle.h"
 #include "runtime/Tools/Run/RunTensors.h"
 
@@ -47,21 +48,6 @@ void declare(OptionList &list, RunOptions &options) {
       .written();
   declareExecution(list, options);
 }
-
-/// One output as it is written to the file.
-struct RunOutput {
-  std::string name;
-  std::vector<int64_t> shape;
-  std::vector<float> values;
-  /// The derivedLengths(), which are written to a separate tensor.
-  std::vector<int32_t> lengths = {};
-};
-
-/// All outputs of a run, and the names of the tensors that no entry takes.
-struct RunOutputs {
-  std::vector<RunOutput> outputs;
-  std::vector<std::string> ignored;
-};
 
 // --- encoder-decoder models: sources through "encode", given targets through "decode"
 // ---------------
@@ -126,8 +112,7 @@ static std::vector<SourceView> sourcesOf(const RunInputs &inputs, const PortInfo
   return sources;
 }
 
-/// Reports the inputs whose type differs from that in the file.
-static void noteConversions(const RunInputs &inputs) {
+void noteConversions(const RunInputs &inputs) {
   for (const RunInput &input : inputs.inputs) {
     if (!input.rows.empty() && input.stored != ElementType::F32) {
       const std::string note =
@@ -408,15 +393,21 @@ Status execute(const RunOptions &options) {
   HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   HEDDLE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(options.inputs));
   const bool decodes = options.entry.empty() && isDecoderModel(model);
-  HEDDLE_ASSIGN(const RunOutputs result, decodes ? runDecoder(model, {.threads = options.threads},
-                                                              file.tensors(), options.inputs)
-                                                 : runOneEntry(model, options, file.tensors()));
+  const bool links = options.entry.empty() && isLinked(model);
+  const SessionOptions session{.threads = options.threads};
+  HEDDLE_ASSIGN(const RunOutputs result,
+                links     ? runLinked(model, session, file.tensors(), options.inputs)
+                : decodes ? runDecoder(model, session, file.tensors(), options.inputs)
+                          : runOneEntry(model, options, file.tensors()));
   for (const std::string &name : result.ignored) {
     // Reported, because it may be a misspelt mask.
     const EntryInfo &first =
         decodes ? *model.findEntry("decode") : **chooseEntry(model, options.entry);
     const std::string note =
-        fmt::format("heddle: note: tensor {} is no input of entry {}\"{}\": ignored\n", quote(name),
+        links ? fmt::format("heddle: note: tensor {} is no input of any entry: ignored\n",
+                            quote(name))
+              : fmt::format(
+                    "heddle: note: tensor {} is no input of entry {}\"{}\": ignored\n", quote(name),
                     decodes && PagedDecoder::hasSources(model) ? "\"encode\" or " : "", first.name);
     std::fputs(note.c_str(), stderr);
   }

@@ -19,7 +19,8 @@ static bool isPadded(const PortInfo &input) {
 }
 
 bool isOverRectangles(const EntryInfo &entry) {
-  static constexpr std::string_view names[] = {rectangleEntry, encodeEntry, decodeEntry};
+  static constexpr std::string_view names[] = {rectangleEntry, encodeEntry, decodeEntry,
+                                               sourceEntry};
   return entry.name == columnsEntry ||
          (std::find(std::begin(names), std::end(names), entry.name) != std::end(names) &&
           std::any_of(entry.inputs.begin(), entry.inputs.end(), isPadded));

@@ -64,6 +64,14 @@ struct PortInfo {
   /// Inputs: the value that pads shorter sequences in tensors of files: this token or, for floats,
   /// zeros, in which case the lengths of the sequences are given separately.
   std::optional<int32_t> pad = std::nullopt;
+  /// The axes of the tensor in files if they are others than sequences, rows and columns: the sizes
+  /// of those that form a row, in the order of its columns, and numbers of
+  /// heddle/RectangleEntries.h for the others. Empty otherwise.
+  std::vector<int64_t> axes = {};
+  /// Inputs: the number of rows that a sequence must have; 0 means any.
+  int64_t rows = 0;
+  /// Outputs: the input of another entry whose rows precede these in the tensor; empty: none.
+  std::string after = "";
 
   /// Returns the number of rows that a sequence of `tokens` tokens has here: as many, one, or for
   /// example half as many where each row is a block of two tokens. `width` is the width of the
@@ -302,6 +310,7 @@ private:
   friend class Session;
   friend class Generator;
   friend class PagedDecoder;
+  friend class LinkedEntries;
   struct HEDDLE_LOCAL State;
   explicit Model(std::shared_ptr<const State> state);
   std::shared_ptr<const State> state;

@@ -179,6 +179,34 @@ TEST_F(ManifestTest, RefusesPaddingThatIsNoToken) {
   }
 }
 
+TEST_F(ManifestTest, RefusesTensorsOfOtherFormsThanTheirRows) {
+  const std::string start = "input \"input_ids\" of entry 'encode' has ";
+  const std::pair<std::string, std::string> inputs[] = {
+      {"dataflow.axes = [-1, -2]",
+       "the axes [-1, -2], expected an i64 array with -2 for rows and 1 columns"},
+      {"dataflow.axes = array<i64: -1, -2, 3>",
+       "the axes array<i64: -1, -2, 3>, expected an i64 array with -2 for rows and 1 columns"},
+      {"dataflow.axes = array<i64: -2, -2>",
+       "the axes array<i64: -2, -2>, expected an i64 array with -2 for rows and 1 columns"},
+      {"dataflow.rows = 0 : i64", "rows 0 : i64, expected an i64 of 1 to 2147483647, on an input"},
+      {"dataflow.rows = 1 : i32", "rows 1 : i32, expected an i64 of 1 to 2147483647, on an input"},
+      {"dataflow.after = \"past\"",
+       "rows after \"past\", expected the name of an input, on an output"}};
+  for (const auto &[attribute, message] : inputs) {
+    error.clear();
+    builder.Clear();
+    EXPECT_EQ(errorOf("dataflow.optional})", "dataflow.optional, " + attribute + "})"),
+              start + message);
+  }
+  error.clear();
+  builder.Clear();
+  EXPECT_EQ(
+      errorOf("{dataflow.name = \"states\"}",
+              "{dataflow.name = \"states\", dataflow.axes = array<i64: -1, 4, -2, 24>}"),
+      "output \"states\" of entry 'encode' has the axes array<i64: -1, 4, -2, 24>, expected an "
+      "i64 array with -2 for rows and 100 columns");
+}
+
 TEST_F(ManifestTest, RefusesAParameterWithoutPlace) {
   ManifestInputs inputs = someInputs();
   inputs.parameters.erase("norm");

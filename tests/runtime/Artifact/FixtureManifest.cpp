@@ -22,8 +22,13 @@ static std::vector<Offset<manifest::Port>> ports(FlatBufferBuilder &builder,
   for (const PortSpec &port : list) {
     const auto name = builder.CreateString(port.name);
     const auto shape = builder.CreateVectorOfStructs(port.shape);
+    const auto axes = port.axes.empty() ? Offset<flatbuffers::Vector<int64_t>>()
+                                        : builder.CreateVector(port.axes);
+    const auto after =
+        port.after.empty() ? Offset<flatbuffers::String>() : builder.CreateString(port.after);
     result.push_back(manifest::CreatePort(builder, name, codeOf(port.element), shape, port.limit,
-                                          port.optional, port.buffer, port.observed, port.pad));
+                                          port.optional, port.buffer, port.observed, port.pad, axes,
+                                          after, port.rows));
   }
   return result;
 }

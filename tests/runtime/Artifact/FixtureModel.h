@@ -47,6 +47,9 @@ struct PortSpec {
   uint32_t buffer;
   manifest::Observed observed = manifest::Observed::No;
   int32_t pad = -1;
+  std::vector<int64_t> axes = {};
+  std::string after = "";
+  uint64_t rows = 0;
 };
 
 struct BufferSpec {

@@ -348,6 +348,23 @@ static const Case portCases[] = {
     {"padBeyondTheIds", [](auto &m) { encode(m).inputs[0].pad = fixture::words; },
      "input \"input_ids\": padding 50, expected -1 to 49"},
     {"padNegative", [](auto &m) { encode(m).inputs[0].pad = -2; }, "padding -2, expected -1 to 49"},
+    {"axesOfIds", [](auto &m) { encode(m).inputs[0].axes = {-1, -2, 3}; },
+     "input \"input_ids\": axes in files that do not form its rows, expected one of rows, at most "
+     "one "
+     "of sequences, and 1 columns"},
+    {"axesTwice", [](auto &m) { encode(m).inputs[0].axes = {-2, -2}; },
+     "input \"input_ids\": axes in files that do not form its rows, expected one of rows, at most "
+     "one "
+     "of sequences, and 1 columns"},
+    {"axesUnknown", [](auto &m) { encode(m).inputs[0].axes = {-1, -2, -5}; },
+     "input \"input_ids\": axes in files that do not form its rows, expected one of rows, at most "
+     "one "
+     "of sequences, and 1 columns"},
+    {"afterOfAnInput", [](auto &m) { encode(m).inputs[0].after = "past"; },
+     "input \"input_ids\": rows of another input before its own, expected that of outputs alone"},
+    {"tooManyRows", [](auto &m) { encode(m).inputs[0].rows = uint64_t{1} << 31; },
+     "input \"input_ids\": 2147483648 rows in files, expected at most 2147483647 of an input and 0 "
+     "of an output"},
     {"padOfFloats", [](auto &m) { takeFloats(m), encode(m).inputs[1].pad = 1; },
      "padding 1, expected -1 to 0"},
     {"outputType",
