@@ -68,6 +68,12 @@ Status Evaluation::checkCaches() const {
   return {};
 }
 
+/// Returns the name of the cache of a past, which is that of the input where there is no entry that
+/// takes it: an entry has no input and cache of one name.
+static std::string cacheOf(const Rows &past, const EntryPlan &plan) {
+  return plan.pasts.empty() ? past.past : fmt::format("{} and its run", past.past);
+}
+
 Result<Rows> Evaluation::withPast(const Rows &past, Rows fresh, size_t axis) {
   enterRowsOf(fresh);
   const std::vector<Expr> before = shapeOf(past), after = shapeOf(fresh);
@@ -91,7 +97,7 @@ Result<Rows> Evaluation::withPast(const Rows &past, Rows fresh, size_t axis) {
     }
   }
   HEDDLE_ASSIGN(fresh, arranged(std::move(fresh), {order}));
-  const Cache cache = entry.cache(past.past, widthOf(order));
+  const Cache cache = entry.cache(cacheOf(past, plan), widthOf(order));
   const mlir::Value own = fresh.value;
   const Tensor seen = cache.append(Tensor(rows.model(), own), rows).rows(history());
   addPastEntry(past, widthOf(order));
@@ -110,7 +116,7 @@ void Evaluation::addPastEntry(const Rows &past, int64_t width) {
   if (!pastEntry) {
     pastEntry = builder.entry(plan.pasts);
   }
-  pastEntry->cache(past.past, width)
+  pastEntry->cache(cacheOf(past, plan), width)
       .append(pastEntry->input(past.past, width), pastEntry->segments());
   described.push_back({plan.pasts, past.past, true, portAxes(past)});
 }
