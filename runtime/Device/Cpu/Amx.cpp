@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+///
+/// Loops of AMX instructions on the tile registers, which processorTargets() has enabled.
 #include "runtime/Device/Cpu/Amx.h"
 
 #ifdef __x86_64__
