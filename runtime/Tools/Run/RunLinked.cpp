@@ -88,7 +88,8 @@ static Result<Stage> readStage(const Model &model, const EntryInfo &entry,
   HEDDLE_TRY(convertTensors(stage, tensors, where));
   HEDDLE_ASSIGN(const PortInfo *const shaping, chooseInput(model, entry));
   const SafetensorsTensor *const first = findTensor(stage.tensors, shaping->name);
-  if (entry.name == pastEntry && first != nullptr && first->shape[1] == 0) {
+  if (entry.name == pastEntry && first != nullptr && first->shape.size() > 1 &&
+      first->shape[1] == 0) {
     stage.isEmpty = true;
     return stage;
   }
