@@ -7,6 +7,7 @@
 #include "formats/Binary/SymbolicSize.h"
 #include "heddle/Limits.h"
 #include "heddle/Problem.h"
+#include "heddle/RectangleEntries.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,23 +48,24 @@ const manifest::Port *findIds(const manifest::Entry &entry) {
 template <typename Port> struct Shared {
   const Port *first;
   int writers = 0;
-  /// Whether "encode" is one of the entries.
+  /// Whether the entry that gives it to the others is one of the entries.
   bool isGiven = false;
 };
 template <typename Port> using SharedPorts = std::map<std::string_view, Shared<Port>>;
 
-/// Counts the caches or states of an entry; `describe` returns the properties that must be the same
-/// in all entries.
+/// Counts the caches or states of an entry; `giver` is the entry that may give them to another, and
+/// `describe` returns the properties that must be the same in all entries.
 template <typename Port, typename Describe>
-static Status
-addShared(SharedPorts<Port> &shared, std::string_view kind, const manifest::Entry &entry,
-          const flatbuffers::Vector<flatbuffers::Offset<Port>> *ports, const Describe &describe) {
+static Status addShared(SharedPorts<Port> &shared, std::string_view kind, std::string_view giver,
+                        const manifest::Entry &entry,
+                        const flatbuffers::Vector<flatbuffers::Offset<Port>> *ports,
+                        const Describe &describe) {
   for (uint32_t i = 0; ports != nullptr && i < ports->size(); ++i) {
     const Port &port = *ports->Get(i);
     Shared<Port> &seen =
         shared.try_emplace(port.name()->string_view(), Shared<Port>{&port}).first->second;
     seen.writers += port.written() ? 1 : 0;
-    seen.isGiven |= port.written() && entry.name()->string_view() == encodeEntry;
+    seen.isGiven |= port.written() && entry.name()->string_view() == giver;
     if (describe(port) != describe(*seen.first)) {
       return HEDDLE_ERROR(DataLoss,
                           fmt::format("{} {} has {} in entry {}, and {} before it", kind,
@@ -74,12 +76,11 @@ addShared(SharedPorts<Port> &shared, std::string_view kind, const manifest::Entr
   return {};
 }
 
-/// Checks that one entry updates each; one that "encode" sets may be updated by another if
-/// `isGiven`.
+/// Checks that one entry updates each, or the one that gives it and another.
 template <typename Port>
-static Status checkWriters(const SharedPorts<Port> &shared, std::string_view does, bool isGiven) {
+static Status checkWriters(const SharedPorts<Port> &shared, std::string_view does) {
   for (const auto &[name, seen] : shared) {
-    if (seen.writers != 1 && !(isGiven && seen.isGiven && seen.writers == 2)) {
+    if (seen.writers != 1 && !(seen.isGiven && seen.writers == 2)) {
       return HEDDLE_ERROR(
           DataLoss, fmt::format("{} entries {} {}, expected one", seen.writers, does, quote(name)));
     }
@@ -91,17 +92,19 @@ Status checkSharedCaches(const manifest::Manifest &model) {
   SharedPorts<manifest::CachePort> caches;
   SharedPorts<manifest::StatePort> states;
   for (const manifest::Entry *const entry : *model.entries()) {
-    HEDDLE_TRY(addShared(caches, "cache", *entry, entry->caches(), [](const auto &cache) {
-      return fmt::format("{} elements of {} and layout {}", cache.width(),
-                         infoOf(elementOf(cache)).name, unsigned(cache.layout()));
-    }));
-    HEDDLE_TRY(addShared(states, "state", *entry, entry->states(), [](const auto &state) {
-      return fmt::format("{} elements of {}{}", state.width(), infoOf(elementOf(state)).name,
-                         state.keyed() ? " for each key" : "");
-    }));
+    HEDDLE_TRY(
+        addShared(caches, "cache", pastEntry, *entry, entry->caches(), [](const auto &cache) {
+          return fmt::format("{} elements of {} and layout {}", cache.width(),
+                             infoOf(elementOf(cache)).name, unsigned(cache.layout()));
+        }));
+    HEDDLE_TRY(
+        addShared(states, "state", encodeEntry, *entry, entry->states(), [](const auto &state) {
+          return fmt::format("{} elements of {}{}", state.width(), infoOf(elementOf(state)).name,
+                             state.keyed() ? " for each key" : "");
+        }));
   }
-  HEDDLE_TRY(checkWriters(caches, "append to cache", false));
-  return checkWriters(states, "change state", true);
+  HEDDLE_TRY(checkWriters(caches, "append to cache"));
+  return checkWriters(states, "change state");
 }
 
 static Status checkToken(std::string_view what, int32_t token, uint64_t limit, int32_t least = 0) {

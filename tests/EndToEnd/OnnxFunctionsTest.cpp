@@ -44,8 +44,9 @@ Tensors readTensors(const std::string &path) {
     if (stored.dtype == ElementType::F32) {
       EXPECT_TRUE(file->readF32(name, tensor.values).ok());
     } else if (stored.dtype == ElementType::Bool) {
-      std::transform(stored.bytes.begin(), stored.bytes.end(), tensor.values.begin(),
-                     [](std::byte value) { return std::to_integer<float>(value); });
+      std::transform(
+          stored.bytes.begin(), stored.bytes.end(), tensor.values.begin(),
+          [](std::byte value) { return static_cast<float>(std::to_integer<unsigned>(value)); });
     } else {
       std::vector<int32_t> ids(count);
       EXPECT_TRUE(file->readI32(name, ids).ok());

@@ -2,6 +2,7 @@
 ///
 /// Invalid manifests of generating models: every cache, token and default is checked.
 #include "formats/Binary/ManifestCheck.h"
+#include "heddle/RectangleEntries.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
 #include <cmath>
@@ -132,6 +133,13 @@ static const Case cacheCases[] = {
      "0 entries append to cache \"cross.key\", expected one"},
     {"bothAppend", [](auto &m) { m.entries.push_back(encode(m)), m.entries[2].name = "again"; },
      "2 entries append to cache \"cross.key\", expected one"},
+    {"threeAppend",
+     [](auto &m) {
+       m.entries.insert(m.entries.end(), 2, encode(m));
+       m.entries[2].name = pastEntry;
+       m.entries[3].name = "again";
+     },
+     "3 entries append to cache \"cross.key\", expected one"},
     {"attentionRows",
      [](auto &m) {
        decode(m).outputs[0].shape.push_back(Dimension(2, tokensSpace, false));
