@@ -356,8 +356,8 @@ Status Evaluation::addInput(const OnnxPort &port) {
   }
   HEDDLE_TRY(fixDeclared(port, length.number, size));
   HEDDLE_TRY(fixDeclared(port, batch, 0));
-  if (const Expr count = sizeOf(size); plan.isFunction && count->isConstant()) {
-    described.push_back({entryName(), std::string(port.name), true, {}, {}, count->integer});
+  if (plan.isFunction && sizeOf(size)->isConstant()) {
+    described.push_back({entryName(), std::string(port.name), true, {}, {}, sizeOf(size)->integer});
   }
   if (headed) {
     return addHeadedRows(port, *headed, size);

@@ -40,12 +40,6 @@ std::optional<std::string> lengthOf(const OnnxPort &port) {
   return size.number ? std::to_string(*size.number) : std::string(size.name);
 }
 
-bool areIndices(const Graph &graph, std::string_view name) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
-    return node.type == "Gather" && node.inputs.size() > 1 && node.inputs[1] == name;
-  });
-}
-
 namespace {
 
 /// A node that can join rows of an input, in front, with rows that are computed.
@@ -57,18 +51,37 @@ struct Join {
 
 } // namespace
 
-/// Returns the names of an input and of its copies.
-static std::set<std::string, std::less<>> copiesOf(const Graph &graph, std::string_view name) {
+/// Returns the names of an input and of the values that nodes derive from it alone.
+template <typename IsDerived>
+static std::set<std::string, std::less<>> derivedFrom(const Graph &graph, std::string_view name,
+                                                      const IsDerived &isDerived) {
   std::set<std::string, std::less<>> names{std::string(name)};
   for (const GraphNode &node : graph.nodes) {
-    const bool isCopy =
-        node.type == "Identity" || (node.type == "Concat" && node.inputs.size() == 1);
-    if (isCopy && !node.inputs.empty() && node.inputs.front() &&
+    if (isDerived(node) && !node.inputs.empty() && node.inputs.front() &&
         names.contains(*node.inputs.front()) && !node.outputs.empty()) {
       names.insert(node.outputs.front());
     }
   }
   return names;
+}
+
+static bool isCopy(const GraphNode &node) {
+  return node.type == "Identity" || (node.type == "Concat" && node.inputs.size() == 1);
+}
+
+/// Returns whether a node keeps all elements of its first operand.
+static bool keepsElements(const GraphNode &node) {
+  static constexpr std::string_view types[] = {"Cast",    "Flatten",   "Identity", "Reshape",
+                                               "Squeeze", "Transpose", "Unsqueeze"};
+  return std::find(std::begin(types), std::end(types), node.type) != std::end(types);
+}
+
+bool areIndices(const Graph &graph, std::string_view name) {
+  const auto names = derivedFrom(graph, name, keepsElements);
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode &node) {
+    return node.type == "Gather" && node.inputs.size() > 1 && node.inputs[1] &&
+           names.contains(*node.inputs[1]);
+  });
 }
 
 /// Returns the joins of inputs with heads, in the order of the nodes.
@@ -78,7 +91,7 @@ static std::vector<Join> joinsIn(const Graph &graph) {
     if (!headedRowsAxis(port)) {
       continue;
     }
-    const auto names = copiesOf(graph, port.name);
+    const auto names = derivedFrom(graph, port.name, isCopy);
     for (const GraphNode &node : graph.nodes) {
       const OperatorInfo *const info = findOperator(node);
       if (info == nullptr || !info->takesPasts || node.inputs.size() < 2) {
@@ -140,6 +153,11 @@ static std::string runOf(const Graph &graph, const std::vector<Join> &joins,
       return lengthOf(port).value_or("");
     }
   }
+  for (const OnnxPort &port : graph.inputs) {
+    if (const auto length = lengthOf(port); length && !forms.pasts.contains(port.name)) {
+      return *length;
+    }
+  }
   return "";
 }
 
@@ -176,9 +194,6 @@ InputForms formsOf(const Graph &graph) {
     if (length && !isKnown && !isOfAll) {
       forms.lengths.push_back(*length);
     }
-  }
-  if (forms.hasPasts() && forms.run.empty() && !forms.lengths.empty()) {
-    forms.run = forms.lengths.front();
   }
   return forms;
 }
