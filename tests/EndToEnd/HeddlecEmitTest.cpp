@@ -221,7 +221,8 @@ std::string everyPass(const TemporaryFolder &folder) {
 TEST_F(HeddlecReportTest, EveryCandidateOfEveryPass) {
   TemporaryFolder source;
   std::map<std::string, int> taken, declined;
-  for (const json &entry : report(everyPass(source))) {
+  // Tokens are selected for targets with memory of their own.
+  for (const json &entry : report(everyPass(source), {"--target=x86-64-v3,sm_80"})) {
     const std::string pass = entry.value("pass", "");
     bool isTaken = entry.value("taken", false);
     (isTaken ? taken : declined)[pass]++;

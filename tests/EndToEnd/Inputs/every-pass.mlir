@@ -101,7 +101,7 @@ func.func @windows(%x: tensor<?x24xf32> {transformer.name = "rows"}, %rows: !tra
 }
 
 // A table that is looked up and multiplied with.
-func.func @words(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments) -> (tensor<?x32xf32> {transformer.name = "words"}) {
+func.func @decode(%ids: tensor<?xi32> {transformer.name = "ids"}, %rows: !transformer.segments) -> (tensor<?x32xf32> {transformer.name = "logits"}) {
   %x = transformer.gather @word[%ids] : tensor<?x24xf32>
   %y = transformer.linear %x, @word : tensor<?x24xf32> -> tensor<?x32xf32>
   return %y : tensor<?x32xf32>
