@@ -68,6 +68,15 @@ Status PagedDecoder::bindSpaces() {
                                                    quote(decodeEntry), quote(history.text())));
 }
 
+/// Returns the output of an entry with what a device selects of the logits, which is its last one;
+/// -1 if it holds no tokens. Of no use where the host reads the logits in the device's memory.
+static int32_t selectionPortOf(const manifest::Entry &entry, int64_t vocabulary) {
+  const uint32_t last = entry.outputs()->size() - 1;
+  const auto &shape = *entry.outputs()->Get(last)->shape();
+  const auto width = static_cast<int64_t>(shape.Get(shape.size() - 1)->constant());
+  return Projection::bestOfSelection(width, vocabulary) > 0 ? static_cast<int32_t>(last) : -1;
+}
+
 Status PagedDecoder::bindEntries() {
   const manifest::Manifest &model = loaded.state->artifact->manifest();
   size_t firstCost = 0;
@@ -124,13 +133,8 @@ Status PagedDecoder::bindEntries() {
                                    "\"longest\" at its end");
   }
   vocabularySize = shapeOf(logitsPort)[1];
-  const uint32_t ports = decoder.table->outputs()->size();
-  const manifest::Port &last = *decoder.table->outputs()->Get(ports - 1);
-  const auto width = static_cast<int64_t>(last.shape()->Get(last.shape()->size() - 1)->constant());
-  // The host reads the logits of a device that shares its memory where they are.
-  if (decoder.info->selects && !loaded.state->artifact->device()->sharesHostMemory() &&
-      Projection::bestOfSelection(width, vocabularySize) > 0) {
-    selectionPort = static_cast<int32_t>(ports) - 1;
+  if (decoder.info->selects && !loaded.state->artifact->device()->sharesHostMemory()) {
+    selectionPort = selectionPortOf(*decoder.table, vocabularySize);
   }
   return {};
 }

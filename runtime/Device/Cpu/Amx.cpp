@@ -51,8 +51,8 @@ __attribute__((target("amx-tile"))) static void releaseTiles(float *sink) {
 
 /// Returns the operations of `rounds` rounds with `elements` elements in 64 bytes.
 static double operations(int64_t rounds, int elements) {
-  return static_cast<double>(rounds / roundsOfVectors) * chains * 2 * tileRows * tileRows *
-         elements;
+  const int64_t done = rounds / roundsOfVectors;
+  return static_cast<double>(done) * chains * 2 * tileRows * tileRows * elements;
 }
 
 __attribute__((target("amx-tile,amx-bf16"))) double multiplyBf16OnAmx(int64_t rounds, float *sink) {
