@@ -268,6 +268,16 @@ static bool divideBatch(Evaluation &evaluation, Rows &scores, Expr &bias) {
   return true;
 }
 
+/// Returns the last axis of a kind.
+static std::optional<size_t> axisOf(const Rows &rows, Atom::Kind kind) {
+  for (size_t axis = rows.axes.size(); axis-- > 0;) {
+    if (isAxisOf(rows.axes[axis], kind)) {
+      return axis;
+    }
+  }
+  return std::nullopt;
+}
+
 Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
   const std::vector<Atoms> axes = scores.axes;
   if (divideBatch(*this, scores, bias)) {
@@ -275,12 +285,8 @@ Result<Rows> Evaluation::hidden(Rows scores, Expr bias) {
     scores.axes = axes;
     return scores;
   }
-  std::optional<size_t> batchAxis, rowAxis, keyAxis;
-  for (size_t axis = 0; axis < scores.axes.size(); ++axis) {
-    batchAxis = isAxisOf(scores.axes[axis], Atom::Kind::Batch) ? axis : batchAxis;
-    rowAxis = isAxisOf(scores.axes[axis], Atom::Kind::Row) ? axis : rowAxis;
-    keyAxis = isAxisOf(scores.axes[axis], Atom::Kind::Key) ? axis : keyAxis;
-  }
+  const auto batchAxis = axisOf(scores, Atom::Kind::Batch);
+  const auto rowAxis = axisOf(scores, Atom::Kind::Row), keyAxis = axisOf(scores, Atom::Kind::Key);
   if (bias->isConstant() && bias->value() == 0) {
     return scores;
   }

@@ -386,7 +386,7 @@ static void limitRows(mlir::ModuleOp module, const Survey &survey) {
 }
 
 static Result<OnnxProgram> readGraph(mlir::MLIRContext &context,
-                                     std::shared_ptr<const OnnxFile> file, bool isStatic) {
+                                     const std::shared_ptr<const OnnxFile> &file, bool isStatic) {
   HEDDLE_ASSIGN(const Graph graph, flatten(file->model(), file->path()));
   HEDDLE_TRY_WITH(checkOperators(graph), file->path());
   const InputForms forms = formsOf(graph);

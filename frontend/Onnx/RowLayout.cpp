@@ -128,23 +128,46 @@ static Result<Rows> reshapedWhole(Evaluation &evaluation, Rows rows,
   return evaluation.reshaped(std::move(rows), shape);
 }
 
+/// Returns whether an atom is a batch of one, or the row of each sequence if it has one. Unlike
+/// other axes of size 1, it is an axis of its own.
+static bool isUnit(Evaluation &evaluation, const Atom &atom) {
+  return (atom.kind == Atom::Kind::Batch && evaluation.batch()->isConstant(1)) ||
+         (atom.kind == Atom::Kind::Row && evaluation.sizeOf(atom.size)->isConstant(1));
+}
+
+/// Takes the size of the batch, of rows or of keys from what an axis lacks; returns false if it
+/// lacks something else.
+static bool takeSize(Evaluation &evaluation, const Atom &atom, Product &wanted) {
+  const int64_t number = atom.kind == Atom::Kind::Batch ? 0 : atom.size;
+  const Expr whole = evaluation.sizeOf(number);
+  const bool divides = whole->isConstant() && wanted.number % whole->integer == 0;
+  if (!divides && !wanted.remove(number)) {
+    return false;
+  }
+  wanted.number /= divides ? whole->integer : 1;
+  return true;
+}
+
+/// Adds the atoms of size 1 that are left to the last axis: they can belong to any.
+static void addUnits(Atoms &left, std::vector<Atoms> &axes) {
+  while (!left.empty() && left.back().kind == Atom::Kind::Inner && left.back().size == 1 &&
+         !axes.empty()) {
+    axes.back().push_back(left.back());
+    left.pop_back();
+  }
+}
+
+static constexpr const char *mixedAxes =
+    "the reshape mixes the batch, rows or keys with other axes, expected one that divides or joins "
+    "neighbouring axes";
+
 /// Regroups the atoms in their order and divides parts of the width where necessary.
 Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
   Atoms left = onnx::flatten(rows.axes);
   std::reverse(left.begin(), left.end());
   std::vector<Atoms> axes;
-  const auto refuse = [&] {
-    return failure(StatusCode::Unsupported,
-                   "the reshape mixes the batch, rows or keys with other axes, expected one that "
-                   "divides or joins neighbouring axes");
-  };
-  // A batch of one, or the row of each sequence if it has one, is an axis of its own, unlike other
-  // axes of size 1.
-  const auto isNextUnit = [&] {
-    return !left.empty() &&
-           ((left.back().kind == Atom::Kind::Batch && batch()->isConstant(1)) ||
-            (left.back().kind == Atom::Kind::Row && sizeOf(left.back().size)->isConstant(1)));
-  };
+  const auto refuse = [&] { return failure(StatusCode::Unsupported, mixedAxes); };
+  const auto isNextUnit = [&] { return !left.empty() && isUnit(*this, left.back()); };
   for (size_t number = 0; number < shape.size(); ++number) {
     std::optional<Product> wanted = productOf(shape[number]);
     if (!wanted || wanted->number < 1) {
@@ -162,13 +185,9 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
       const Atom next = left.back();
       left.pop_back();
       if (next.kind != Atom::Kind::Inner) {
-        const int64_t number = next.kind == Atom::Kind::Batch ? 0 : next.size;
-        const Expr whole = sizeOf(number);
-        const bool divides = whole->isConstant() && wanted->number % whole->integer == 0;
-        if (!divides && !wanted->remove(number)) {
+        if (!takeSize(*this, next, *wanted)) {
           return refuse();
         }
-        wanted->number /= divides ? whole->integer : 1;
         axis.push_back(next);
       } else if (wanted->number % next.size == 0) {
         wanted->number /= next.size;
@@ -194,12 +213,7 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
     }
   }
   std::for_each(axes.begin(), axes.end(), [&](Atoms &axis) { mergePlaces(axis); });
-  // Atoms of size 1 can belong to any axis.
-  while (!left.empty() && left.back().kind == Atom::Kind::Inner && left.back().size == 1 &&
-         !axes.empty()) {
-    axes.back().push_back(left.back());
-    left.pop_back();
-  }
+  addUnits(left, axes);
   if (!left.empty()) {
     return refuse();
   }

@@ -54,6 +54,19 @@ static std::string typeText(const Json &port) {
   return fmt::format("{} [{}]", port["element"].get<std::string>(), fmt::join(dimensions, ", "));
 }
 
+static std::string memoryText(const Json &entry) {
+  std::string text =
+      fmt::format("  memory  {} bytes a token", entry["arena_bytes_per_token"].dump());
+  if (entry["arena_bytes_per_sequence"] != 0) {
+    text += fmt::format(", {} a sequence", entry["arena_bytes_per_sequence"].dump());
+  }
+  if (entry["arena_bytes_per_token_and_longest"] != 0) {
+    text += fmt::format(", {} a token and token of the longest sequence",
+                        entry["arena_bytes_per_token_and_longest"].dump());
+  }
+  return text + "\n";
+}
+
 static std::string entryText(const Json &entry) {
   std::string text = fmt::format("entry {}\n", entry["name"].get<std::string>());
   for (const Json &port : entry["inputs"]) {
@@ -88,15 +101,7 @@ static std::string entryText(const Json &entry) {
     text += fmt::format("  rows    at most {} of {} a sequence\n", limit["most"].dump(),
                         limit["rows"].get<std::string>());
   }
-  text += fmt::format("  memory  {} bytes a token", entry["arena_bytes_per_token"].dump());
-  if (entry["arena_bytes_per_sequence"] != 0) {
-    text += fmt::format(", {} a sequence", entry["arena_bytes_per_sequence"].dump());
-  }
-  if (entry["arena_bytes_per_token_and_longest"] != 0) {
-    text += fmt::format(", {} a token and token of the longest sequence",
-                        entry["arena_bytes_per_token_and_longest"].dump());
-  }
-  text += "\n";
+  text += memoryText(entry);
   if (entry.contains("caches")) {
     text += fmt::format("  caches  {}, {} bytes a token appended, {} read\n",
                         entry["caches"].size(), entry["cache_bytes_per_token_appended"].dump(),
