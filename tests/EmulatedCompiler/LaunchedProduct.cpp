@@ -131,6 +131,16 @@ float ProductOperands::expected(int64_t row, int64_t column) const {
   return biased + residual[size_t(row * shape.n + column)];
 }
 
+int64_t ProductOperands::countDifferent(std::span<const float> values) const {
+  int64_t different = 0;
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    for (int64_t column = 0; column < shape.n; ++column) {
+      different += values[size_t(row * shape.n + column)] != expected(row, column) ? 1 : 0;
+    }
+  }
+  return different;
+}
+
 std::vector<std::byte> ProductOperands::panels(int64_t together) const {
   const size_t bytes = shape.isBf16 ? 2 : 4;
   constexpr int64_t columns = ProductShape::panelColumns;

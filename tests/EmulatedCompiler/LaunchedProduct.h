@@ -8,6 +8,7 @@
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct ProductOperands {
 
   ProductOperands(const ProductShape &shape, uint32_t seed);
   float expected(int64_t row, int64_t column) const;
+  /// Returns how many elements of a result differ from the expected ones.
+  int64_t countDifferent(std::span<const float> values) const;
   /// Return the exact sum, and the sum of the magnitudes of its products.
   double exactSum(int64_t row, int64_t column) const;
   double sumOfMagnitudes(int64_t row, int64_t column) const;
