@@ -18,22 +18,26 @@ static std::string withoutContexts(const std::string &journal) {
   return text;
 }
 
+/// Records the third step of a hypothesis, of one token. The first ones create events, allocate
+/// pinned memory, and make graphs of repeated launches.
+static void recordThirdStep(PagedDecoder &decoder, Recorder &recorder) {
+  const HypothesisId hypothesis = *decoder.start(encodeOne(decoder, {4, 5, 6}));
+  const Tokens tokens = {1};
+  const Extension extension{hypothesis, tokens};
+  for (int step = 0; step < 3; ++step) {
+    EmulatedGpu::get().record();
+    ASSERT_EQ(decoder.decode({&extension, 1}, recorder).message(), "");
+  }
+}
+
 TEST(Journal, OfAStep) {
   const Result<Model> model = loadOn("cuda", withDevice(generatingModel()), "journal.so");
   ASSERT_TRUE(model.ok()) << model.status().message();
   Result<std::unique_ptr<PagedDecoder>> decoder =
       PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
   ASSERT_TRUE(decoder.ok()) << decoder.status().message();
-  const SourceId source = encodeOne(**decoder, {4, 5, 6});
-  const HypothesisId hypothesis = *(*decoder)->start(source);
   Recorder recorder;
-  const Tokens tokens = {1};
-  const Extension extension{hypothesis, tokens};
-  // The first steps create events, allocate pinned memory, and make graphs of repeated launches.
-  for (int step = 0; step < 3; ++step) {
-    EmulatedGpu::get().record();
-    ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "");
-  }
+  recordThirdStep(**decoder, recorder);
   // The step sends the rows, the blocks of their caches, and the launch records, of which the last
   // is for a piece of the logits; each other piece has its own record.
   EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
@@ -71,15 +75,8 @@ TEST(Journal, OfAStepThatSelects) {
   Result<std::unique_ptr<PagedDecoder>> decoder =
       PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
   ASSERT_TRUE(decoder.ok()) << decoder.status().message();
-  const SourceId source = encodeOne(**decoder, {4, 5, 6});
-  const HypothesisId hypothesis = *(*decoder)->start(source);
   SelectionRecorder recorder;
-  const Tokens tokens = {1};
-  const Extension extension{hypothesis, tokens};
-  for (int step = 0; step < 3; ++step) {
-    EmulatedGpu::get().record();
-    ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "");
-  }
+  recordThirdStep(**decoder, recorder);
   EXPECT_EQ(recorder.offered, selected);
   EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
 cuMemcpyHtoDAsync_v2(640)
