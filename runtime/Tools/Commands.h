@@ -73,9 +73,7 @@ struct CompareOptions : SubcommandOptions, CorpusOptions {
 void declare(OptionList &list, CompareOptions &options);
 Status execute(const CompareOptions &options);
 
-struct EmbedOptions : SubcommandOptions, ExecutionOptions {
-  /// .txt, .jsonl or "-" for standard input.
-  std::string input;
+struct EmbedOptions : SubcommandOptions, TextOptions, ExecutionOptions {
   /// .jsonl, .npy or "-" for standard output.
   std::string output = "-";
   OnError onError = OnError::Continue;
@@ -147,6 +145,7 @@ enum class ProfileBy {
 struct ProfileOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
   /// Texts, or lines of ids; empty: none.
   std::string input;
+  LineFormat inputFormat = LineFormat::ByName;
   bool tokens = false;
   /// The hypotheses for each text of `input`; unset: the model's default.
   std::optional<int32_t> beam;
@@ -159,10 +158,8 @@ struct ProfileOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
 void declare(OptionList &list, ProfileOptions &options);
 Status execute(const ProfileOptions &options);
 
-struct RerankOptions : SubcommandOptions, ExecutionOptions {
+struct RerankOptions : SubcommandOptions, TextOptions, ExecutionOptions {
   std::string query;
-  /// .txt, .jsonl or "-" for standard input.
-  std::string input;
   /// The number of texts shown; unset: all.
   std::optional<int64_t> top;
   OnError onError = OnError::Continue;
@@ -199,6 +196,7 @@ struct SimilarityOptions : SubcommandOptions, ExecutionOptions {
   std::vector<std::string> texts;
   /// More texts to compare it with: .txt, .jsonl or "-" for standard input; empty: none.
   std::string input;
+  LineFormat inputFormat = LineFormat::ByName;
   /// The number of texts shown; unset: all.
   std::optional<int64_t> top;
   OnError onError = OnError::Continue;
@@ -206,9 +204,7 @@ struct SimilarityOptions : SubcommandOptions, ExecutionOptions {
 void declare(OptionList &list, SimilarityOptions &options);
 Status execute(const SimilarityOptions &options);
 
-struct TokenizeOptions : SubcommandOptions {
-  /// .txt, .jsonl or "-" for standard input.
-  std::string input;
+struct TokenizeOptions : SubcommandOptions, TextOptions {
   OnError onError = OnError::Continue;
 };
 void declare(OptionList &list, TokenizeOptions &options);

@@ -160,7 +160,7 @@ static Status drawAlignments(Analyzer &analyzer, const AnalyzeOptions &options) 
 }
 
 Status execute(const AnalyzeOptions &options) {
-  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
+  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens, options.inputFormat));
   HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   if (!options.tokens) {
     HEDDLE_TRY(checkTokenizer(model));

@@ -312,7 +312,7 @@ Status execute(const ChatOptions &given) {
   HEDDLE_TRY(checkSampling(generator, options.generation));
   HEDDLE_TRY(
       checkSchema(generator, requestFor(generator, {0}, options.generation), options.jsonSchema));
-  HEDDLE_ASSIGN(LineReader lines, LineReader::openTexts("-"));
+  HEDDLE_ASSIGN(LineReader lines, LineReader::openTexts("-", LineFormat::Text));
   return ChatRun(options, std::move(model), std::move(generator), std::move(lines)).run();
 }
 

@@ -112,7 +112,8 @@ Result<std::array<Tokens, 2>> CompareWork::sourcesOf(const Line &line,
 }
 
 Status CompareWork::readSources() {
-  HEDDLE_ASSIGN(LineReader lines, openSources(options->input, options->tokens));
+  HEDDLE_ASSIGN(LineReader lines,
+                openSources(options->input, options->tokens, options->inputFormat));
   while (true) {
     HEDDLE_ASSIGN(const std::optional<Line> line, lines.nextText());
     if (!line) {

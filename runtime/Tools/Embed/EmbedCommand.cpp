@@ -23,7 +23,7 @@ static constexpr std::string_view outputEndings[] = {".jsonl", ".npy"};
 
 void declare(OptionList &list, EmbedOptions &options) {
   declareModel(list, options);
-  declareTexts(list, options.input);
+  declareTexts(list, options);
   list.output("--output", options.output,
               "Embeddings: .jsonl has {\"text\", \"tokens\", \"embedding\"} a line, .npy a matrix "
               "[texts, width] of float32, - is standard output")
@@ -146,7 +146,7 @@ Status EmbeddingWriter::finish(const LineReader &reader, LineErrors &errors,
 
 Status execute(const EmbedOptions &options) {
   const bool matrix = options.output.ends_with(".npy");
-  HEDDLE_ASSIGN(LineReader reader, LineReader::openTexts(options.input));
+  HEDDLE_ASSIGN(LineReader reader, LineReader::openTexts(options.input, options.inputFormat));
   HEDDLE_ASSIGN(Embedder embedder, Embedder::create(options.model, options));
   std::optional<int64_t> total;
   if (matrix) {

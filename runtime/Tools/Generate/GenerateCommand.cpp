@@ -491,7 +491,7 @@ Status execute(const GenerateOptions &given) {
   const bool areTokens[] = {options.tokens, true, true};
   for (size_t i = 0; i < 3; ++i) {
     if (!paths[i]->empty()) {
-      HEDDLE_ASSIGN(LineReader reader, openSources(*paths[i], areTokens[i]));
+      HEDDLE_ASSIGN(LineReader reader, openSources(*paths[i], areTokens[i], LineFormat::ByName));
       beside[i].emplace(std::move(reader));
     }
   }

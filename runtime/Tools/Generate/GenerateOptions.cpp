@@ -52,6 +52,10 @@ static void declareFiles(OptionList &list, GenerateOptions &options) {
   });
   list.check([&list]() -> std::string {
     const bool isChat = list.given("--chat");
+    if (list.given("--input-format") && (isChat || !list.given("--input"))) {
+      return isChat ? "--input-format and --chat are both given, expected one of them"
+                    : "--input-format is given without --input, expected both";
+    }
     return isChat && list.given("--inputs") ? "--chat is given with --inputs, expected --input"
            : isChat && list.given("--tokens")
                ? "--chat and --tokens are both given, expected one of them"

@@ -108,7 +108,8 @@ Result<SourceStream> SourceStream::openLines(const GenerateOptions &options) {
     return stream;
   }
   // Conversations are lines of JSON, whatever the name of their file.
-  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens || options.chat));
+  HEDDLE_ASSIGN(LineReader lines,
+                openSources(options.input, options.tokens || options.chat, options.inputFormat));
   HEDDLE_ASSIGN(stream.count, countTexts(options.input));
   stream.title = lines.name();
   stream.lines.emplace(std::move(lines));

@@ -71,10 +71,11 @@ Result<LineReader> LineReader::open(const std::string &path) {
   return LineReader(path, descriptor, true);
 }
 
-Result<LineReader> LineReader::openTexts(const std::string &path) {
+Result<LineReader> LineReader::openTexts(const std::string &path, LineFormat format) {
   HEDDLE_ASSIGN(LineReader reader, open(path));
   reader.areTexts = true;
-  reader.hasRecords = path.ends_with(".jsonl");
+  reader.hasRecords =
+      format == LineFormat::JsonLines || (format == LineFormat::ByName && path.ends_with(".jsonl"));
   return reader;
 }
 

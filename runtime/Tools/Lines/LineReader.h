@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Reads a file or standard input line by line, in constant memory. All commands share it and its
-/// rules. Every line counts, because answers keep the numbers of their lines: in a .jsonl file of
+/// rules. Every line counts, because answers keep the numbers of their lines: in JSON lines of
 /// texts each line is an object with a "text", and a blank line is an error like any other line
-/// that is not JSON; in other files the line itself is the text, and a blank line is an empty text.
+/// that is not JSON; otherwise the line itself is the text, and a blank line is an empty text.
 #ifndef HEDDLE_RUNTIME_TOOLS_LINES_LINEREADER_H
 #define HEDDLE_RUNTIME_TOOLS_LINES_LINEREADER_H
 
@@ -24,6 +24,14 @@ inline constexpr size_t lineLimit = size_t(16) << 20;
 /// full: they bound the memory use.
 inline constexpr size_t blockTexts = 1024;
 inline constexpr size_t blockBytes = size_t(1) << 20;
+
+/// What the lines of texts are.
+enum class LineFormat : uint8_t {
+  /// JSON objects if the file's name ends in .jsonl; otherwise texts.
+  ByName,
+  Text,
+  JsonLines,
+};
 
 /// A line that was read.
 struct Line {
@@ -57,9 +65,8 @@ class LineReader {
 public:
   /// Opens a file, or standard input for "-". Lines are bytes, such as token ids.
   static Result<LineReader> open(const std::string &path);
-  /// As open(), for texts, which are UTF-8. Lines of a file whose name ends in .jsonl are JSON
-  /// objects.
-  static Result<LineReader> openTexts(const std::string &path);
+  /// As open(), for texts, which are UTF-8.
+  static Result<LineReader> openTexts(const std::string &path, LineFormat format);
 
   LineReader(LineReader &&other) noexcept;
   LineReader &operator=(LineReader &&) = delete;
@@ -110,9 +117,9 @@ private:
   std::string text;
 };
 
-/// Opens the input of a model: texts, or lines of token ids.
-inline Result<LineReader> openSources(const std::string &path, bool areTokens) {
-  return areTokens ? LineReader::open(path) : LineReader::openTexts(path);
+/// Opens the input of a model: texts in this format, or lines of token ids.
+inline Result<LineReader> openSources(const std::string &path, bool areTokens, LineFormat format) {
+  return areTokens ? LineReader::open(path) : LineReader::openTexts(path, format);
 }
 
 /// Returns the number of lines of a regular file, which can be read again; nullopt for a pipe or

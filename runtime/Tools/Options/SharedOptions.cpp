@@ -12,6 +12,8 @@ static constexpr int threadLimit = 1024;
 static constexpr Word<OnError> onErrorWords[] = {{"continue", OnError::Continue},
                                                  {"stop", OnError::Stop}};
 static constexpr Word<bool> formatWords[] = {{"text", false}, {"jsonl", true}};
+static constexpr Word<LineFormat> inputFormatWords[] = {{"text", LineFormat::Text},
+                                                        {"jsonl", LineFormat::JsonLines}};
 
 void declareModel(OptionList &list, SubcommandOptions &options) {
   list.argument("OUT.so", options.model, "A model that heddlec compiled").required();
@@ -41,12 +43,27 @@ void declareExecution(OptionList &list, ExecutionOptions &options) {
       .otherwise("cpu");
 }
 
-DeclaredOption &declareTexts(OptionList &list, std::string &input) {
+DeclaredOption &declareInputFormat(OptionList &list, LineFormat &format) {
   return list
-      .input("--input", input,
+      .word("--input-format", format, inputFormatWords, "FORMAT",
+            "What the lines of texts are: text, or jsonl, objects {\"text\": ...}")
+      .otherwise("jsonl if the file's name ends in .jsonl, else text");
+}
+
+void refuseFormatOfTokens(OptionList &list) {
+  list.check([&list]() -> std::string {
+    return list.given("--tokens") && list.given("--input-format")
+               ? "--input-format and --tokens are both given, expected one of them"
+               : "";
+  });
+}
+
+void declareTexts(OptionList &list, TextOptions &options) {
+  list.input("--input", options.input,
              "Texts: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
       .required()
       .hinted();
+  declareInputFormat(list, options.inputFormat);
 }
 
 void declareOnError(OptionList &list, OnError &onError, const char *answer) {
@@ -58,7 +75,9 @@ void declareOnError(OptionList &list, OnError &onError, const char *answer) {
 }
 
 void declareSources(OptionList &list, SourceOptions &options, const char *answer) {
+  declareInputFormat(list, options.inputFormat);
   list.flag("--tokens", options.tokens, "Lines are token ids with spaces between them");
+  refuseFormatOfTokens(list);
   list.flag("--truncate", options.truncate,
             "Cut sources that are longer than the model allows; without it they are errors");
   declareOnError(list, options.onError, answer);

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_RUNTIME_TOOLS_OPTIONS_SHAREDOPTIONS_H
 #define HEDDLE_RUNTIME_TOOLS_OPTIONS_SHAREDOPTIONS_H
 
+#include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/Progress.h"
 #include "runtime/Tools/Options/OptionList.h"
 
@@ -35,9 +36,21 @@ struct ExecutionOptions {
 };
 void declareExecution(OptionList &list, ExecutionOptions &options);
 
-/// Declares --input of commands that answer every text. If the name ends in .jsonl, lines are JSON
-/// objects; otherwise they are texts.
-DeclaredOption &declareTexts(OptionList &list, std::string &input);
+/// Declares --input-format, for inputs whose name does not say what their lines are, such as
+/// standard input.
+DeclaredOption &declareInputFormat(OptionList &list, LineFormat &format);
+
+/// Adds the check that --input-format and --tokens are not both given: ids have one format.
+void refuseFormatOfTokens(OptionList &list);
+
+/// Texts that a command answers one by one.
+struct TextOptions {
+  /// .txt, .jsonl or "-" for standard input.
+  std::string input;
+  LineFormat inputFormat = LineFormat::ByName;
+};
+/// Declares --input, which is required, and --input-format.
+void declareTexts(OptionList &list, TextOptions &options);
 
 /// Declares --on-error, the handling of a line that cannot be used. `answer` describes in the help
 /// what is written for it if the run continues.
@@ -45,6 +58,7 @@ void declareOnError(OptionList &list, OnError &onError, const char *answer);
 
 /// How the sources of a model that translates are read.
 struct SourceOptions {
+  LineFormat inputFormat = LineFormat::ByName;
   /// Whether lines are ids instead of texts.
   bool tokens = false;
   /// Whether sources that are too long are truncated.

@@ -210,8 +210,10 @@ void declare(OptionList &list, ProfileOptions &options) {
              "Texts to embed or generate from: one a line, .jsonl has {\"text\": ...} a "
              "line, - is standard input")
       .hinted();
+  declareInputFormat(list, options.inputFormat).needs("--input");
   list.flag("--tokens", options.tokens, "Lines of --input are token ids with spaces between them")
       .needs("--input");
+  refuseFormatOfTokens(list);
   list.whole("--beam", options.beam, 1, mostBeams, "K", "Hypotheses for each text of --input")
       .otherwise("the model's")
       .needs("--input");

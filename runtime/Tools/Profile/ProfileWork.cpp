@@ -165,7 +165,7 @@ std::string Texts::title() const {
 }
 
 Status Texts::readFile(const Encode &encode, std::vector<std::vector<int32_t>> &all) const {
-  HEDDLE_ASSIGN(LineReader reader, openSources(options.input, options.tokens));
+  HEDDLE_ASSIGN(LineReader reader, openSources(options.input, options.tokens, options.inputFormat));
   while (true) {
     // An empty line is an empty text, but no ids.
     HEDDLE_ASSIGN(const std::optional<Line> line,

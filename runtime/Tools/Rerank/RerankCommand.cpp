@@ -22,9 +22,7 @@ static constexpr int64_t mostTexts = 1'000'000'000;
 void declare(OptionList &list, RerankOptions &options) {
   declareModel(list, options);
   list.text("--query", options.query, "TEXT", "What the texts are to answer");
-  list.input("--input", options.input,
-             "The texts: one a line, .jsonl has {\"text\": ...} a line, - is standard input")
-      .required();
+  declareTexts(list, options);
   list.whole("--top", options.top, int64_t(1), mostTexts, "N", "Show only the N best")
       .otherwise("all");
   declareOnError(list, options.onError, "it is left out");
@@ -129,7 +127,7 @@ Result<std::vector<float>> PairScorer::score(std::vector<Text> &texts, LineError
 }
 
 Status execute(const RerankOptions &options) {
-  HEDDLE_ASSIGN(LineReader reader, LineReader::openTexts(options.input));
+  HEDDLE_ASSIGN(LineReader reader, LineReader::openTexts(options.input, options.inputFormat));
   HEDDLE_ASSIGN(PairScorer scorer, PairScorer::create(options));
   noteInterruptions();
   Ranking ranking(options.top);

@@ -171,8 +171,10 @@ Status execute(const ScoreOptions &options) {
   if (!options.input.empty()) {
     return scoreTexts(options);
   }
-  HEDDLE_ASSIGN(LineReader sources, openSources(options.source, options.tokens));
-  HEDDLE_ASSIGN(LineReader targets, openSources(options.target, options.tokens));
+  HEDDLE_ASSIGN(LineReader sources,
+                openSources(options.source, options.tokens, options.inputFormat));
+  HEDDLE_ASSIGN(LineReader targets,
+                openSources(options.target, options.tokens, options.inputFormat));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.source));
   HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   if (!options.tokens) {

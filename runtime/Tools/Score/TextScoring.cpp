@@ -123,7 +123,7 @@ Status TextRun::write(std::span<const ScoredText> block) {
 }
 
 Status scoreTexts(const ScoreOptions &options) {
-  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens));
+  HEDDLE_ASSIGN(LineReader lines, openSources(options.input, options.tokens, options.inputFormat));
   HEDDLE_ASSIGN(const std::optional<int64_t> total, countTexts(options.input));
   HEDDLE_ASSIGN(const Model model, loadModel(options.model, options));
   if (!options.tokens) {

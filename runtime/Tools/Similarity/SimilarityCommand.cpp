@@ -23,6 +23,7 @@ void declare(OptionList &list, SimilarityOptions &options) {
   list.input("--input", options.input,
              "More texts to compare the first one with: one a line, .jsonl has "
              "{\"text\": ...} a line, - is standard input");
+  declareInputFormat(list, options.inputFormat).needs("--input");
   list.whole("--top", options.top, int64_t(1), mostMatches, "N", "Show only the N most similar")
       .otherwise("all");
   declareOnError(list, options.onError, "it is left out");
@@ -88,7 +89,7 @@ static Status addFile(const SimilarityOptions &options, Embedder &embedder, Line
 Status execute(const SimilarityOptions &options) {
   std::optional<LineReader> reader;
   if (!options.input.empty()) {
-    HEDDLE_ASSIGN(LineReader opened, LineReader::openTexts(options.input));
+    HEDDLE_ASSIGN(LineReader opened, LineReader::openTexts(options.input, options.inputFormat));
     reader.emplace(std::move(opened));
   }
   HEDDLE_ASSIGN(Embedder embedder, Embedder::create(options.model, options));

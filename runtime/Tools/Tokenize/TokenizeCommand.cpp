@@ -53,12 +53,12 @@ static Result<Encode> openModel(const std::string &path) {
 
 void declare(OptionList &list, TokenizeOptions &options) {
   declareModel(list, options);
-  declareTexts(list, options.input);
+  declareTexts(list, options);
   declareOnError(list, options.onError, "it gets {\"text\", \"error\"}");
 }
 
 Status execute(const TokenizeOptions &options) {
-  HEDDLE_ASSIGN(LineReader reader, LineReader::openTexts(options.input));
+  HEDDLE_ASSIGN(LineReader reader, LineReader::openTexts(options.input, options.inputFormat));
   HEDDLE_ASSIGN(const Encode encode, isTokenizerFile(options.model) ? openFile(options.model)
                                                                     : openModel(options.model));
   OutputStream output = OutputStream::standard();

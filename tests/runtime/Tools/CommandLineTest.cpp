@@ -73,6 +73,11 @@ TEST_F(CommandLineTest, EmbedLines) {
   EXPECT_EQ(
       outcome.output,
       runHeddle({"embed", model, "--input", "-", "--threads", "2"}, {"a b c\n\nhello z\n"}).output);
+  // Standard input has no name that says what its lines are.
+  EXPECT_EQ(outcome.output,
+            runHeddle({"embed", model, "--input", "-", "--input-format", "jsonl"},
+                      {"{\"text\": \"a b c\"}\n{\"text\": \"\"}\n{\"text\": \"hello z\"}\n"})
+                .output);
   // Whatever the name of the file.
   const std::string other = folder.write("notes.md", "a b c\n\nhello z\n");
   EXPECT_EQ(outcome.output, runHeddle({"embed", model, "--input", other}).output);

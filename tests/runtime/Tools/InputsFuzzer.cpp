@@ -59,7 +59,7 @@ HEDDLE_FUZZ_MUTATION(mutateInput)
 
 /// Reads as many lines as a text has, each with its number, and a text or a failure with its place.
 static void readLines(const std::string &path, std::string_view text) {
-  Result<LineReader> reader = LineReader::openTexts(path);
+  Result<LineReader> reader = LineReader::openTexts(path, LineFormat::ByName);
   require(reader.ok());
   int64_t count = std::count(text.begin(), text.end(), '\n');
   count += !text.empty() && text.back() != '\n' ? 1 : 0;
@@ -78,7 +78,7 @@ static void readLines(const std::string &path, std::string_view text) {
 
 /// Non-blank lines are fewer, and none of them is blank.
 static void readTexts(const std::string &path) {
-  Result<LineReader> reader = LineReader::openTexts(path);
+  Result<LineReader> reader = LineReader::openTexts(path, LineFormat::ByName);
   require(reader.ok());
   for (int64_t last = 0;;) {
     const Result<std::optional<Line>> line = reader->nextText();

@@ -151,6 +151,52 @@ TEST(GenerateArguments, WordsThatAreNone) {
             "generate: --truncate is given with --inputs, expected --input: only texts are cut");
 }
 
+/// Every command that reads texts documents what their lines are.
+TEST(GenerateArguments, FormatsOfLines) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"generate", "m.so", "--input", "-"},
+      {"score", "m.so", "--source", "a", "--target", "-"},
+      {"analyze", "m.so", "--input", "-"},
+      {"compare", "a.so", "b.so", "--input", "-"},
+      {"profile", "m.so", "--input", "-"},
+      {"embed", "m.so", "--input", "-"},
+      {"tokenize", "m.so", "--input", "-"},
+      {"similarity", "m.so", "x", "--input", "-"},
+      {"rerank", "m.so", "--query", "x", "--input", "-"}};
+  for (std::vector<std::string> command : commands) {
+    const auto parsed = [&]() {
+      return std::visit(
+          [&](const auto &options) {
+            if constexpr (requires { options.inputFormat; }) {
+              return options.inputFormat;
+            } else {
+              ADD_FAILURE() << command.front() << " has no format of lines";
+              return LineFormat::ByName;
+            }
+          },
+          parse(command));
+    };
+    EXPECT_EQ(parsed(), LineFormat::ByName) << command.front();
+    command.insert(command.end(), {"--input-format", "jsonl"});
+    EXPECT_EQ(parsed(), LineFormat::JsonLines) << command.front();
+    command.back() = "text";
+    EXPECT_EQ(parsed(), LineFormat::Text) << command.front();
+    command.back() = "xml";
+    EXPECT_EQ(errorOf(command),
+              command.front() + ": --input-format is \"xml\", expected text or jsonl");
+  }
+  const std::string tokens = "--input-format and --tokens are both given, expected one of them";
+  EXPECT_EQ(refusal({"--input-format", "jsonl", "--tokens"}), tokens);
+  EXPECT_EQ(errorOf({"profile", "m.so", "--input", "-", "--tokens", "--input-format", "text"}),
+            "profile: " + tokens);
+  EXPECT_EQ(refusal({"--input-format", "jsonl", "--chat"}),
+            "--input-format and --chat are both given, expected one of them");
+  EXPECT_EQ(errorOf({"generate", "m.so", "--prompt", "x", "--input-format", "text"}),
+            "generate: --input-format is given without --input, expected both");
+  EXPECT_EQ(errorOf({"similarity", "m.so", "x", "y", "--input-format", "text"}),
+            "similarity: --input-format is given without --input, expected both");
+}
+
 TEST(GenerateArguments, OptionsThatDoNotGoTogether) {
   EXPECT_EQ(refusal({"--beam", "2", "--nbest", "3"}), "--nbest 3 needs --beam 3, got --beam 2");
   EXPECT_EQ(refusal({"--beam", "2", "--sample"}),

@@ -14,7 +14,7 @@ struct LineReaderTest : testing::Test {
   /// Returns all texts of a file, or its error, without the folder.
   std::string textsOf(const std::string &name, const std::string &content) {
     const std::string path = folder.write(name, content);
-    Result<LineReader> reader = LineReader::openTexts(path);
+    Result<LineReader> reader = LineReader::openTexts(path, LineFormat::ByName);
     if (!reader.ok()) {
       return shortened(reader.status());
     }
@@ -78,9 +78,10 @@ TEST_F(LineReaderTest, BlocksAreBounded) {
     lines += "short\n";
   }
   const std::string half(blockBytes / 2, 'x');
-  Result<LineReader> many = LineReader::openTexts(folder.write("many.txt", lines));
-  Result<LineReader> large =
-      LineReader::openTexts(folder.write("large.txt", half + '\n' + half + '\n' + half + '\n'));
+  Result<LineReader> many =
+      LineReader::openTexts(folder.write("many.txt", lines), LineFormat::ByName);
+  Result<LineReader> large = LineReader::openTexts(
+      folder.write("large.txt", half + '\n' + half + '\n' + half + '\n'), LineFormat::ByName);
   ASSERT_TRUE(many.ok() && large.ok());
   std::vector<Text> block;
   ASSERT_TRUE(many->nextBlock(block).ok());
@@ -101,12 +102,13 @@ TEST_F(LineReaderTest, OnlyJsonlHasObjects) {
 }
 
 TEST_F(LineReaderTest, FilesThatCannotBeRead) {
-  const Result<LineReader> absent = LineReader::openTexts(folder / "absent.txt");
+  const Result<LineReader> absent =
+      LineReader::openTexts(folder / "absent.txt", LineFormat::ByName);
   ASSERT_FALSE(absent.ok());
   EXPECT_EQ(absent.status().code(), StatusCode::NotFound);
   EXPECT_EQ(shortened(absent.status()), "absent.txt: cannot open: No such file or directory");
   std::filesystem::create_directory(folder / "folder.txt");
-  Result<LineReader> reader = LineReader::openTexts(folder / "folder.txt");
+  Result<LineReader> reader = LineReader::openTexts(folder / "folder.txt", LineFormat::ByName);
   ASSERT_TRUE(reader.ok());
   std::vector<Text> block;
   EXPECT_EQ(shortened(reader->nextBlock(block)), "folder.txt: cannot read: Is a directory");
@@ -144,7 +146,7 @@ TEST_F(LineReaderTest, LinesThatAreTooLong) {
 TEST_F(LineReaderTest, ReadingGoesOnAfterABadLine) {
   const std::string tooLong(lineLimit + (1 << 17), 'x');
   const std::string path = folder.write("a.txt", "one\n\xff\n" + tooLong + "\ntwo\n" + tooLong);
-  Result<LineReader> reader = LineReader::openTexts(path);
+  Result<LineReader> reader = LineReader::openTexts(path, LineFormat::ByName);
   ASSERT_TRUE(reader.ok());
   std::vector<std::string> seen;
   while (true) {
@@ -195,7 +197,7 @@ TEST_F(LineReaderTest, SourcesComeFromLinesOrRecords) {
                                                    "\n"
                                                    R"({"id": 2, "text": ""})"
                                                    "\n[3]\n");
-  Result<LineReader> texts = openSources(path, false);
+  Result<LineReader> texts = openSources(path, false, LineFormat::ByName);
   ASSERT_TRUE(texts.ok());
   EXPECT_EQ((*texts->next())->text, "one");
   EXPECT_EQ((*texts->next())->text, "");
@@ -203,9 +205,20 @@ TEST_F(LineReaderTest, SourcesComeFromLinesOrRecords) {
   EXPECT_EQ((*texts->next())->status.message(),
             path + R"(:3: found a list of 1, expected an object such as {"text": "..."})");
   // Token ids are lines, whatever the name is.
-  Result<LineReader> tokens = openSources(path, true);
+  Result<LineReader> tokens = openSources(path, true, LineFormat::ByName);
   ASSERT_TRUE(tokens.ok());
   EXPECT_EQ((*tokens->next())->text, R"({"text": "one"})");
+}
+
+TEST_F(LineReaderTest, AFormatThatIsSaidCountsMoreThanTheName) {
+  const std::string record = R"({"text": "one"})";
+  const auto firstOf = [&](const std::string &name, LineFormat format) {
+    Result<LineReader> reader = openSources(folder.write(name, record + "\n"), false, format);
+    return std::string((*reader->next())->text);
+  };
+  EXPECT_EQ(firstOf("a.txt", LineFormat::ByName), record);
+  EXPECT_EQ(firstOf("a.txt", LineFormat::JsonLines), "one");
+  EXPECT_EQ(firstOf("a.jsonl", LineFormat::Text), record);
 }
 
 /// Lines keep their numbers in every command, so a line without an object is an error even if empty
@@ -214,14 +227,14 @@ TEST_F(LineReaderTest, BlankLinesAreNoObjects) {
   const std::string lines = "{\"text\": \" \"}\n\t\n{\"text\": \"one\"}\n\n";
   const std::string path = folder.write("b.jsonl", lines);
   const std::string problem = R"(: the line is empty, expected an object such as {"text": "..."})";
-  Result<LineReader> all = LineReader::openTexts(path);
+  Result<LineReader> all = LineReader::openTexts(path, LineFormat::ByName);
   ASSERT_TRUE(all.ok());
   EXPECT_EQ((*all->nextText())->status.message(), path + ":2" + problem);
   EXPECT_EQ((*all->nextText())->text, "one");
   EXPECT_EQ((*all->nextText())->status.message(), path + ":4" + problem);
   EXPECT_FALSE(all->nextText()->has_value());
   std::vector<Text> block;
-  Result<LineReader> again = LineReader::openTexts(path);
+  Result<LineReader> again = LineReader::openTexts(path, LineFormat::ByName);
   ASSERT_TRUE(again.ok() && again->nextBlock(block).ok());
   ASSERT_EQ(block.size(), 4U);
   EXPECT_EQ(block[1].status.message(), path + ":2" + problem);
