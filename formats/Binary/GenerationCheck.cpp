@@ -107,6 +107,46 @@ Status checkSharedCaches(const manifest::Manifest &model) {
   return checkWriters(states, "change state");
 }
 
+static const manifest::Port *findInput(const manifest::Entry &entry, std::string_view name) {
+  for (const manifest::Port *const port : *entry.inputs()) {
+    if (port->name()->string_view() == name) {
+      return port;
+    }
+  }
+  return nullptr;
+}
+
+/// Describes the rows of a port whose shape has been checked.
+static std::string rowsOf(const manifest::Port &port) {
+  uint64_t width = 1;
+  for (uint32_t axis = 1; axis < port.shape()->size(); ++axis) {
+    width *= port.shape()->Get(axis)->constant();
+  }
+  return fmt::format("{} elements of {}", width, infoOf(elementOf(port)).name);
+}
+
+Status checkPrecedingRows(const manifest::Manifest &model) {
+  const manifest::Entry *const past = findEntry(model, pastEntry);
+  if (past == nullptr) {
+    return {};
+  }
+  for (const manifest::Entry *const entry : *model.entries()) {
+    for (const manifest::Port *const output : *entry->outputs()) {
+      const manifest::Port *const before =
+          output->after() == nullptr ? nullptr : findInput(*past, output->after()->string_view());
+      if (before != nullptr && rowsOf(*output) != rowsOf(*before)) {
+        return HEDDLE_ERROR(
+            DataLoss,
+            fmt::format("output {} of entry {} has rows of {}, and those of {} before them "
+                        "in files have {}",
+                        quote(output->name()->string_view()), quote(entry->name()->string_view()),
+                        rowsOf(*output), quote(before->name()->string_view()), rowsOf(*before)));
+      }
+    }
+  }
+  return {};
+}
+
 static Status checkToken(std::string_view what, int32_t token, uint64_t limit, int32_t least = 0) {
   if (token < least || (token >= 0 && static_cast<uint64_t>(token) >= limit)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("{} token {}, expected {} to {}", what, token, least,

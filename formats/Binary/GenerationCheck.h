@@ -31,6 +31,10 @@ int32_t findOutput(const manifest::Entry &entry, std::string_view name);
 /// entries must have passed their own checks.
 Status checkSharedCaches(const manifest::Manifest &model);
 
+/// Checks that rows of a past and the rows of outputs that follow them in files are of the same
+/// elements; DataLoss with the reason.
+Status checkPrecedingRows(const manifest::Manifest &model);
+
 /// Returns the input for an entry's ids: the first required one, or null.
 const manifest::Port *findIds(const manifest::Entry &entry);
 

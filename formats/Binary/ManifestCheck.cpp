@@ -159,6 +159,7 @@ static Status checkTables(const manifest::Manifest &model, const DescribedSectio
   HEDDLE_TRY(checkNamed(*model.entries(), "entry",
                         [&](const manifest::Entry &entry) { return checkEntry(entry, model); }));
   HEDDLE_TRY(checkSharedCaches(model));
+  HEDDLE_TRY(checkPrecedingRows(model));
   HEDDLE_TRY_WITH(checkGeneration(model), "generation");
   HEDDLE_TRY_WITH(checkClassification(model), "classification");
   HEDDLE_TRY_WITH(checkLanguages(model), "languages");

@@ -3,6 +3,7 @@
 /// Manifests that are well-formed FlatBuffers but invalid: each is rejected with its message.
 #include "formats/Binary/ManifestCheck.h"
 
+#include "heddle/RectangleEntries.h"
 #include "tests/runtime/Artifact/FixtureModel.h"
 
 #include <cstdlib>
@@ -362,6 +363,15 @@ static const Case portCases[] = {
      "of sequences, and 1 columns"},
     {"afterOfAnInput", [](auto &m) { encode(m).inputs[0].after = "past"; },
      "input \"input_ids\": rows of another input before its own, expected that of outputs alone"},
+    {"afterOtherRows",
+     [](auto &m) {
+       m.entries.push_back(encode(m));
+       m.entries.back().name = pastEntry;
+       encode(m).outputs[0].after = "input_ids";
+     },
+     "output \"last_hidden_state\" of entry \"encode\" has rows of 32 elements of f32, and those "
+     "of "
+     "\"input_ids\" before them in files have 1 elements of i32"},
     {"tooManyRows", [](auto &m) { encode(m).inputs[0].rows = uint64_t{1} << 31; },
      "input \"input_ids\": 2147483648 rows in files, expected at most 2147483647 of an input and 0 "
      "of an output"},
