@@ -55,7 +55,9 @@ static Result<std::string> run(const std::string &program, llvm::ArrayRef<llvm::
                                llvm::StringRef folder) {
   const std::string output = (folder + "/output").str();
   // Otherwise the output of an earlier run would remain after a shorter one.
-  static_cast<void>(llvm::sys::fs::remove(output));
+  if (std::error_code error = llvm::sys::fs::remove(output)) {
+    return HEDDLE_ERROR(InputOutput, output + ": cannot be removed: " + error.message());
+  }
   llvm::SmallVector<llvm::StringRef> arguments = {program};
   llvm::append_range(arguments, options);
   const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(output),
@@ -107,7 +109,9 @@ Result<DeviceImage> assemblePtx(const Code &text, llvm::StringRef processor,
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("heddlec", folder)) {
     return HEDDLE_ERROR(InputOutput, "no temporary folder for ptxas: " + error.message());
   }
-  llvm::scope_exit remove([&] { static_cast<void>(llvm::sys::fs::remove_directories(folder)); });
+  llvm::scope_exit remove([&] {
+    [[maybe_unused]] const std::error_code ignored = llvm::sys::fs::remove_directories(folder);
+  });
   HEDDLE_ASSIGN(std::string compiler, nameOfPtxas(path, folder));
   const std::string source = (folder + "/kernels.ptx").str();
   const std::string output = (folder + "/kernels.cubin").str();

@@ -176,7 +176,7 @@ SmallVector<Value> dotKeys(AttentionTile &a, Value key, int64_t vectors) {
 }
 
 SmallVector<Value> dotValues(AttentionTile &a, ValueGroup group, Value firstKey, Value from,
-                             Value end, SmallVector<Value> sums) {
+                             Value end, ArrayRef<Value> sums) {
   VectorCode &code = a.code;
   Value to = code.multiply(code.divideUp(end, 2), 2);
   return code.loop(from, to, 2, sums, [&](Value j, ValueRange carried) {

@@ -33,7 +33,7 @@ llvm::SmallVector<mlir::Value> dotKeys(AttentionTile &a, mlir::Value key, int64_
 /// + j].
 llvm::SmallVector<mlir::Value> dotValues(AttentionTile &a, ValueGroup group, mlir::Value firstKey,
                                          mlir::Value from, mlir::Value end,
-                                         llvm::SmallVector<mlir::Value> sums);
+                                         llvm::ArrayRef<mlir::Value> sums);
 
 /// Configures the AMX registers for a call of a kernel.
 void enterAmx(const AttentionTile &a, mlir::func::FuncOp kernel);

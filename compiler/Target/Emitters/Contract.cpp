@@ -89,7 +89,7 @@ static void findWeights(VectorCode &code, const KernelBody &body, Product &produ
 
 // The scratch for a block of rows, at most half of the second-level cache of every target; and the
 // largest number of rows of a tile on any target.
-static constexpr int64_t kKeptBytes = 512 * 1024;
+static constexpr int64_t kKeptBytes = int64_t(512) * 1024;
 static constexpr int64_t kMostTileRows = 16;
 
 // Returns scratch for blocks of rows of `rowBytes`, at least two tiles; and the tiles that fit.

@@ -21,7 +21,7 @@ namespace heddle {
 static constexpr int64_t kLongTile = 256;
 // Bytes of weights of a strip, which fits in the first-level cache beside the part of the rows that
 // tiles read.
-static constexpr int64_t kStripBytes = 24 * 1024;
+static constexpr int64_t kStripBytes = int64_t(24) * 1024;
 // The largest number of tiles that process a panel strip by strip. More tiles compute long enough
 // for weights to arrive from the second level in time, and their sums do not stay in the first.
 static constexpr int64_t kMostStripTiles = 6;
