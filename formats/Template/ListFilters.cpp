@@ -103,8 +103,10 @@ static Result<Value> mapItems(const BoundCall &call) {
       continue;
     }
     HEDDLE_ASSIGN(Value result, pathOf(call.budget, item, *path));
-    const bool isAbsent = absent != nullptr && result.is(Kind::Undefined);
-    results.push_back(isAbsent ? *absent : std::move(result));
+    if (absent != nullptr && result.is(Kind::Undefined)) {
+      result = *absent;
+    }
+    results.push_back(std::move(result));
   }
   return call.budget.iterator(std::move(results));
 }

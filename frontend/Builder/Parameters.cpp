@@ -179,7 +179,7 @@ Parameter Scope::transposed(std::string_view name, const Parameter &parameter) c
 }
 
 Parameter Scope::patchMatrix(std::string_view name, const Parameter &weight) const {
-  const std::vector<int64_t> shape = weight.shape();
+  const std::vector<int64_t> &shape = weight.shape();
   if (shape.size() != 4) {
     if (state != nullptr && state->works()) {
       state->fail(join(name), fmt::format("the weight has {} axes, expected four: those made, "
@@ -194,7 +194,7 @@ Parameter Scope::patchMatrix(std::string_view name, const Parameter &weight) con
   const Parameter flat = own.reshape("flat", weight, {made * summed, elements});
   const Parameter turned =
       own.derive("turned", ExpressionKind::Transpose, {&flat}, {}, {elements, made * summed});
-  const Parameter stacked = own.reshape("stacked", turned, {elements * made, summed});
+  Parameter stacked = own.reshape("stacked", turned, {elements * made, summed});
   if (elements == 1) {
     return stacked;
   }

@@ -59,7 +59,7 @@ struct Blocking {
     constexpr int64_t shortKernel = 4;
     together = kernel <= shortKernel ? std::min<int64_t>(target.tileRows, 4) : target.tileRows;
     // For the rows that are read, those that are written, and the weights.
-    constexpr int64_t firstCacheBytes = 32 * 1024;
+    constexpr int64_t firstCacheBytes = int64_t(32) * 1024;
     int64_t rows = 2 * (together + kernel) - 1;
     int64_t vectors = firstCacheBytes / (rows * target.lanes * int64_t(sizeof(float)));
     int64_t panels = llvm::divideCeil(width, std::max<int64_t>(1, vectors) * target.lanes);
