@@ -66,7 +66,7 @@ Result<TokenizerFile> TokenizerFile::open(const std::string &path) {
   return fromJson(std::move(json), path);
 }
 
-TokenizerFile TokenizerFile::fromJson(nlohmann::json json, std::string path) {
+TokenizerFile TokenizerFile::fromJson(nlohmann::json json, const std::string &path) {
   const nlohmann::json::json_pointer place("/normalizer/lowercase");
   const bool lowers = json.contains(place) && json[place].is_boolean() && json[place];
   auto shared = std::make_shared<const nlohmann::json>(std::move(json));

@@ -53,7 +53,7 @@ public:
   Result<std::vector<uint8_t>> packAlone(const LengthLimits &limits = {}) const;
 
   /// Makes a tokenizer from the contents of a tokenizer.json; `path` is its name in messages.
-  static TokenizerFile fromJson(nlohmann::json json, std::string path);
+  static TokenizerFile fromJson(nlohmann::json json, const std::string &path);
 
   /// Returns the file that it was read from.
   const std::string &path() const { return name; }

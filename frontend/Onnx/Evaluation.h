@@ -474,6 +474,13 @@ private:
   Result<mlir::Value> idsOf(Expr index, size_t batchAxis, size_t rowAxis, Parameter &table);
   bool isTableRow(const Symbolic &value);
   Result<mlir::Value> placeOf(Expr index, size_t rowAxis, const Rows &of, const Parameter &table);
+  /// The axes of sequences and of their rows, if there are any.
+  struct RowAxes {
+    std::optional<size_t> batch, row;
+  };
+  /// Describes the axes before the last in `result`; nullopt if one is neither of sequences, nor of
+  /// rows, nor of size 1.
+  std::optional<RowAxes> describeRows(const Symbolic &value, Rows &result);
   Result<Rows> lookUp(const Symbolic &value);
   /// Emits a formula of a row's position and columns; returns null if it cannot be emitted.
   mlir::Value rowsOfPosition(const Symbolic &value, size_t rowAxis);

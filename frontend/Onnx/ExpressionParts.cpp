@@ -85,7 +85,8 @@ Expr Expressions::apply(Formula formula, std::vector<Expr> operands) {
     }
     return isOfIntegers ? integer(static_cast<int64_t>(value)) : real(value);
   }
-  return make(formula, operands.front()->element, std::move(operands));
+  const Element element = operands.front()->element;
+  return make(formula, element, std::move(operands));
 }
 
 Expr Expressions::rebuild(Expr value, std::vector<Expr> operands) {

@@ -73,6 +73,8 @@ private:
       aliases[name] = *std::move(value);
     }
   }
+  using Makers = std::map<std::string, size_t, std::less<>>;
+  Makers findMakers();
   Status order();
   Status wrong(const std::string &what) const {
     return HEDDLE_ERROR(DataLoss, fmt::format("{}: {}", where, what));
@@ -282,9 +284,9 @@ std::string Flattener::actual(std::string name) const {
   return name;
 }
 
-/// Sorts the nodes that the outputs depend on so that operands precede their users.
-Status Flattener::order() {
-  std::map<std::string, size_t, std::less<>> makers;
+/// Gives inputs the names that their nodes have for them, and returns the node of every name.
+Flattener::Makers Flattener::findMakers() {
+  Makers makers;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     for (std::optional<std::string> &input : graph.nodes[i].inputs) {
       if (input) {
@@ -297,6 +299,12 @@ Status Flattener::order() {
       }
     }
   }
+  return makers;
+}
+
+/// Sorts the nodes that the outputs depend on so that operands precede their users.
+Status Flattener::order() {
+  const Makers makers = findMakers();
   enum class Mark { New, Open, Done };
   std::vector<Mark> marks(graph.nodes.size(), Mark::New);
   std::vector<size_t> ordered;

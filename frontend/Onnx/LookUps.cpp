@@ -150,6 +150,26 @@ Result<mlir::Value> Evaluation::placeOf(Expr index, size_t rowAxis, const Rows &
       make<transformer::PositionsOp>(segmentsOf(of), static_cast<uint64_t>(offset->integer)));
 }
 
+std::optional<Evaluation::RowAxes> Evaluation::describeRows(const Symbolic &value, Rows &result) {
+  const size_t rank = value.shape.size();
+  RowAxes axes;
+  for (size_t axis = 0; axis + 1 < rank; ++axis) {
+    Atoms &atoms = result.axes.emplace_back();
+    if (value.shape[axis] == batch() && !axes.batch) {
+      axes.batch = axis;
+      atoms = {{Atom::Kind::Batch, 0, 0}};
+    } else if (const auto size = rowsOfSize(value.shape[axis]);
+               size && !axes.row && (!value.shape[axis]->isConstant(1) || axis + 2 == rank)) {
+      axes.row = axis;
+      atoms = {{Atom::Kind::Row, *size, 0}};
+      result.space = spaces.contains(*size) ? *size : 0;
+    } else if (!value.shape[axis]->isConstant(1)) {
+      return std::nullopt;
+    }
+  }
+  return axes;
+}
+
 Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   if (plan.isWhole) {
     return wholeConstant(value);
@@ -166,21 +186,11 @@ Result<Rows> Evaluation::lookUp(const Symbolic &value) {
   }
   enterShape(value.shape);
   Rows result;
-  std::optional<size_t> batchAxis, rowAxis;
-  for (size_t axis = 0; axis + 1 < rank; ++axis) {
-    Atoms &atoms = result.axes.emplace_back();
-    if (value.shape[axis] == batch() && !batchAxis) {
-      batchAxis = axis;
-      atoms = {{Atom::Kind::Batch, 0, 0}};
-    } else if (const auto size = rowsOfSize(value.shape[axis]);
-               size && !rowAxis && (!value.shape[axis]->isConstant(1) || axis + 2 == rank)) {
-      rowAxis = axis;
-      atoms = {{Atom::Kind::Row, *size, 0}};
-      result.space = spaces.contains(*size) ? *size : 0;
-    } else if (!value.shape[axis]->isConstant(1)) {
-      return refuse("a tensor with axes other than batch, rows and width");
-    }
+  const std::optional<RowAxes> axes = describeRows(value, result);
+  if (!axes) {
+    return refuse("a tensor with axes other than batch, rows and width");
   }
+  const auto [batchAxis, rowAxis] = *axes;
   const bool isTable = isTableRow(value);
   if (!isTable && result.space == 0 && rowAxis && value.shape.back()->isConstant()) {
     if (const mlir::Value made = rowsOfPosition(value, *rowAxis)) {

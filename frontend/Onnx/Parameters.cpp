@@ -101,7 +101,7 @@ std::optional<Parameter> Evaluation::vectorParameter(const Symbolic &value) {
     }
     row = row * source.shape[axis]->integer + (isOne ? 0 : body->operands[axis]->integer);
   }
-  const Parameter whole = parameter(number);
+  Parameter whole = parameter(number);
   if (source.shape.size() == 1) {
     return whole;
   }
