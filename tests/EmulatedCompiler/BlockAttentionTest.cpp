@@ -6,9 +6,9 @@
 
 #include "compiler/Parameters/FloatProducts.h"
 
+#include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -223,7 +223,7 @@ void expectSameBits(const AttentionShape &shape, const std::vector<float> &found
   const size_t width = size_t(shape.resultWidth());
   for (size_t i = 0; i < size_t(rows) * width; ++i) {
     const float a = found[size_t(foundRow) * width + i], b = other[size_t(otherRow) * width + i];
-    ASSERT_EQ(std::memcmp(&a, &b, sizeof a), 0)
+    ASSERT_EQ(std::bit_cast<uint32_t>(a), std::bit_cast<uint32_t>(b))
         << "row " << i / width << ", column " << i % width << ": " << a << " and " << b;
   }
 }

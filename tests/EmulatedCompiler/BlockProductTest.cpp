@@ -181,7 +181,7 @@ TEST(BlockProduct, ErrorsAreThoseOfThePrecision) {
   // instruction rounds the sum.
   constexpr int64_t k = 256;
   const ProductShape shape = {96, k, 32};
-  const double ofSums = k / 8 * std::ldexp(1, -24);
+  const double ofSums = std::ldexp(k, -27);
   const double tf32Error = largestError(tf32(shape)), threeError = largestError(tf32x3(shape));
   EXPECT_LE(tf32Error, 2 * std::ldexp(1, -11) + std::ldexp(1, -22) + ofSums);
   EXPECT_LE(threeError, 3 * std::ldexp(1, -22) + 3 * ofSums);

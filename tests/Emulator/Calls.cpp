@@ -31,12 +31,14 @@ void readRequest() {
   static bool done = false;
   const char *const text = done ? nullptr : std::getenv("HEDDLE_EMULATOR_FAIL");
   done = true;
-  char function[64];
-  long n = 0;
-  int code = OutOfMemory;
-  if (text != nullptr && std::sscanf(text, "%63[^:]:%ld:%d", function, &n, &code) >= 2) {
-    request = {function, n, code};
+  const char *const colon = text == nullptr ? nullptr : std::strchr(text, ':');
+  if (colon == nullptr) {
+    return;
   }
+  char *end = nullptr;
+  const long n = std::strtol(colon + 1, &end, 10);
+  const long code = *end == ':' ? std::strtol(end + 1, nullptr, 10) : long(OutOfMemory);
+  request = {std::string(text, colon), n, static_cast<int>(code)};
 }
 
 std::FILE *journalFile() {
@@ -142,6 +144,6 @@ HEDDLE_EMULATED size_t heddle_emulator_journal(char *text, size_t size) {
   const std::lock_guard guard(lock());
   isRecording = false;
   const size_t count = std::min(size, recorded.size());
-  std::memcpy(text, recorded.data(), count);
+  std::copy_n(recorded.data(), count, text);
   return count;
 }

@@ -119,7 +119,7 @@ HEDDLE_EMULATED size_t heddle_emulator_leaks(char *text, size_t size) {
   const std::lock_guard guard(lock());
   const std::string leaks = describeLeaks();
   const size_t count = std::min(size, leaks.size());
-  std::memcpy(text, leaks.data(), count);
+  std::copy_n(leaks.data(), count, text);
   return count;
 }
 

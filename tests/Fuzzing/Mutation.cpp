@@ -30,7 +30,7 @@ size_t mutate(uint8_t *data, size_t size, size_t maxSize, uint32_t seed, Mutatio
   if (bytes.size() > maxSize || bytes.empty()) {
     return LLVMFuzzerMutate(data, size, maxSize);
   }
-  std::memcpy(data, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), data);
   return bytes.size();
 }
 

@@ -164,7 +164,7 @@ Written ProgramGenerator::onHeads(const Written &x) {
   if (size > 1 && !dice.once(4)) {
     head = turned(head, heads);
   }
-  const Written joined =
+  Written joined =
       define(Kind::Rows, x.type, 0, x.width, head.exponent,
              fmt::format("join_rows {} in({}) : {} -> {}", head.name, heads, head.type, x.type));
   if (count == 1 || !dice.once(4)) {

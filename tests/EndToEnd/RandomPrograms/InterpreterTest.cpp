@@ -6,6 +6,7 @@
 #include "tests/EndToEnd/ActivationTwins.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +23,7 @@ Result<std::vector<SequenceBounds>> valuesOf(const std::string &body, Tensors te
   for (const auto &[name, values] : tensors) {
     const std::string shape = name == "b" ? "2" : std::to_string(values.size() / 2) + "x2";
     parameters +=
-        "transformer.parameter @" + name + " : tensor<" + shape + "xf32> from \"" + name + "\"\n";
+        fmt::format("transformer.parameter @{0} : tensor<{1}xf32> from \"{0}\"\n", name, shape);
   }
   const std::string text =
       parameters + expressions +
@@ -63,7 +64,8 @@ TEST(Interpreter, LinearMapsAreSumsOfProducts) {
 /// Errors of large scores make the bounds of the sums of exponentials far larger than their
 /// minimum, which does not matter to a probability that no other comes close to.
 TEST(Interpreter, AScoreFarAboveAllOthersHasAllOfTheProbability) {
-  for (double error = 0; error < 20; error += 0.25) {
+  for (int quarters = 0; quarters < 80; ++quarters) {
+    const double error = quarters / 4.0;
     std::vector<Bounded> scores = {{-3e6, error, 3e6, false}, {6e6, error, 6e6, false}};
     softmaxRow(scores.data(), scores.size());
     EXPECT_EQ(scores[0].value, 0);

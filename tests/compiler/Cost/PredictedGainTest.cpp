@@ -79,7 +79,8 @@ TEST(PredictedGainTest, countsActivationsInTheLastLimitOnly) {
   before.activationBytesPerTokenAndSource = 6;
   after.activationBytesPerToken = 100;
   EXPECT_EQ(EntryTotals(before).traffic({2, 200, 24}),
-            EntryTotals(before).bytes({2, 200, 24}) + 2 * (300u + 2 * 2 + 200 * 4 + 24 * 6));
+            EntryTotals(before).bytes({2, 200, 24}) +
+                2 * (uint64_t(300) + 2 * 2 + 200 * 4 + 24 * 6));
   const heddle::EntryGain entry = heddle::predictGain({before}, {after}).entries[0];
   EXPECT_EQ(entry.sizes[0].arithmetic, 1.0);
   EXPECT_EQ(entry.sizes[0].memory, 1.0);

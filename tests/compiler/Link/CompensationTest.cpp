@@ -207,8 +207,8 @@ INSTANTIATE_TEST_SUITE_P(Compensation, CompensationSizes,
                                          Size{8, 17, 48, 16, 1}, Size{4, 5, 24, 8, 3}));
 
 TEST(CompensationTest, RowsThatAreNeverMultipliedAreRoundedToTheNearest) {
-  const std::vector<float> matrix = randomNumbers(10 * 32, 3);
-  const std::vector<float> moments(32 * 32);
+  const std::vector<float> matrix = randomNumbers(size_t(10) * 32, 3);
+  const std::vector<float> moments(size_t(32) * 32);
   const QuantizedValues nearest(matrix, quantizedType(4, 8), 32);
   QuantizedValues chosen = nearest;
   const Result<CompensationGain> gain = compensate(matrix, moments, chosen);

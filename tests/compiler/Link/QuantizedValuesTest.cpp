@@ -248,7 +248,7 @@ TEST(QuantizedValuesTest, ScalesOf4BitsReachAllElements) {
 TEST(QuantizedValuesTest, ValuesAreWithinHalfAStep) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
-  std::vector<float> values(7 * 75);
+  std::vector<float> values(size_t(7) * 75);
   for (const float size : {1e-30F, 1.0F, 1e30F}) {
     std::generate(values.begin(), values.end(), [&] { return size * normal(random); });
     for (const int64_t group : {0, 1, 32, 75, 100}) {
@@ -288,12 +288,12 @@ TEST(QuantizedValuesTest, ExtremesStayInRange) {
 TEST(QuantizedValuesTest, PanelsHaveScalesBeforeEveryGroup) {
   // 6 x 5 in panels of 4 columns and groups of 3 steps; the rows of the matrix are columns of
   // panels.
-  std::vector<float> values(6 * 5);
+  std::vector<float> values(size_t(6) * 5);
   std::iota(values.begin(), values.end(), 1.0F);
   const QuantizedValues quantized = quantize(values, 5, 3);
   const std::vector<float> wide = quantized.widen();
   const std::vector<std::byte> packed = quantized.packed(4, 1);
-  const size_t part = 4 * sizeof(float) + 3 * 4, panel = 2 * 4 * sizeof(float) + 5 * 4;
+  const size_t part = 4 * sizeof(float) + 12, panel = 8 * sizeof(float) + 20;
   ASSERT_EQ(packed.size(), 2 * panel);
   for (size_t row = 0; row < 8; ++row) {
     for (size_t k = 0; k < 5; ++k) {

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Parser/Parser.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -270,9 +271,9 @@ TEST_F(DecoderManifestTest, RefusesCachesThatTheRuntimeRefuses) {
   }
   std::string arguments;
   for (int cache = 0; cache <= 1024; ++cache) {
-    std::string number = std::to_string(cache);
-    arguments += (cache == 0 ? "%c" : ", %c") + number +
-                 ": !dataflow.cache<[8], f32, rows> {dataflow.name = \"c" + number + "\"}";
+    arguments +=
+        fmt::format("{0}%c{1}: !dataflow.cache<[8], f32, rows> {{dataflow.name = \"c{1}\"}}",
+                    cache == 0 ? "" : ", ", cache);
   }
   EXPECT_EQ(build("dataflow.graph @many(" + arguments +
                       ") -> () attributes {arena = #dataflow.size<>} {\n dataflow.output\n}",

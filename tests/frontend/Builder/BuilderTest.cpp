@@ -122,8 +122,8 @@ TEST_F(BuilderTest, WritesMasksWeightsAndTransposes) {
   const std::string result = text(model);
   for (const char *line : {
            "transformer.weight @self.query.weight : tensor<4x6x24xf32>",
-           "transformer.contract \"tm,hdm->thd\" %0, %1 : tensor<?x24xf32>, tensor<4x6x24xf32> -> "
-           "tensor<?x4x6xf32>",
+           ("transformer.contract \"tm,hdm->thd\" %0, %1 : tensor<?x24xf32>, tensor<4x6x24xf32> -> "
+            "tensor<?x4x6xf32>"),
            "transformer.transpose %2 [1, 2, 0] : tensor<?x4x6xf32> -> tensor<4x6x?xf32>",
            "transformer.mask causal in(%arg1, %arg1)",
            "{hidden = -1.000000e+09 : f32} : tensor<?x?xf32>",

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace heddle {
 
@@ -38,7 +39,7 @@ inline std::string program(const std::string &name, bool locations = false,
   }
   mlir::MLIRContext context;
   const Result<FamilyModel> model =
-      buildFamily(context, {*config, *checkpoint, sentence, std::nullopt});
+      buildFamily(context, {*config, *checkpoint, std::move(sentence), std::nullopt});
   if (!model.ok()) {
     ADD_FAILURE() << model.status().message();
     return "";
