@@ -193,8 +193,7 @@ TEST(Compare, ModelsThatDiffer) {
   for (const char *const part :
        {"\ntokens/s ", "\npredicted ", "\nweight bytes ", "\ncache bytes a target token ",
         "1152            1152", "\nb against a: ", " % of tokens equal, ", "BLEU ", "chrF ",
-        "\ndistributions after a's "
-        "texts: KL "}) {
+        "\ndistributions after a's texts: KL "}) {
     EXPECT_NE(table.output.find(part), std::string::npos) << part << "\n" << table.output;
   }
 }

@@ -25,8 +25,6 @@ namespace heddle {
 
 int runCommand(const std::string &command, std::string &text) {
   text.clear();
-  // The shell redirects: tests give commands as users type them.
-  // NOLINTNEXTLINE(bugprone-command-processor)
   FILE *pipe = ::popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) {
     return -1;

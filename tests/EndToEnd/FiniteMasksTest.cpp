@@ -93,7 +93,7 @@ Masked randomMasked(uint32_t seed) {
     case 1:
       chain.add(mask, -uniform(1e4, 3e4), random() % 2 == 0 ? 1 : uniform(-0.5, 1));
       break;
-    case 2:
+    default:
       chain.select(mask, -uniform(1e4, 3e4));
       break;
     }

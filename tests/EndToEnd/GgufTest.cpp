@@ -222,7 +222,7 @@ TEST(Gguf, MinimumsOfOddMatricesAreThoseOfTheValues) {
       Ragged batch;
       std::vector<int32_t> ids(static_cast<size_t>(rows));
       for (int i = 0; i < rows; ++i) {
-        ids[i] = (i * 7 + 3) % TwoKinds::words;
+        ids[i] = static_cast<int32_t>((i * 7 + 3) % TwoKinds::words);
       }
       batch.append(ids);
       for (const std::string &isa : runnableTargets(binary)) {

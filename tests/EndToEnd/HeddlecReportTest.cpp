@@ -261,7 +261,7 @@ Json gains(const std::string &file) {
 TEST_F(HeddlecReport, PredictsTheGainOfBranches) {
   const std::string json = work / "report.json";
   for (const std::string &file : {json, page}) {
-    ASSERT_EQ(heddlec({HEDDLE_TEST_DATA "/oracles/weighted", "--stop-after=dataflow", "-o",
+    ASSERT_EQ(heddlec({(HEDDLE_TEST_DATA "/oracles/weighted"), "--stop-after=dataflow", "-o",
                        "/dev/null", "--report", file})
                   .code,
               0);

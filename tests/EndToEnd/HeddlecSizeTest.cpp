@@ -111,7 +111,7 @@ TEST_F(HeddlecSizeTest, AChainOfSums) {
     for (size_t k = 0; k < 8; ++k) {
       map += double(numbers[row + k]) * numbers[8 * (i % 8) + k];
     }
-    const double half = operations / 2;
+    const double half = operations / 2.0;
     EXPECT_NEAR(output[i], (half + 1) * numbers[row + i % 8] + half * map, 5) << i;
   }
 }

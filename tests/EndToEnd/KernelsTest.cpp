@@ -210,7 +210,7 @@ std::vector<double> twinOfWeights(const AttentionCase &c, const AttentionParamet
                                   std::span<const int32_t> ids, size_t query, int head) {
   size_t seen = c.causal ? query + 1 : ids.size();
   std::vector<double> weights(seen);
-  double sum = 0, maximum = -INFINITY;
+  double sum = 0, maximum = -HUGE_VAL;
   for (size_t j = 0; j < seen; ++j) {
     for (int d = head * c.size; d < (head + 1) * c.size; ++d) {
       weights[j] += of.q.at(ids[query], d) * of.k.at(ids[j], d);

@@ -19,9 +19,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 # What a unit includes is looked at like its main file. That file includes sources on purpose.
 OURS = r"(base|benchmarks|compiler|dialects|formats|frontend|runtime|tests)/.*\.(cpp|h)$"
 INCLUDE = '#include "{}" // NOLINT(bugprone-suspicious-include)\n'
+# Tests multiply small numbers, compare bits, step through ranges of floats, run commands in shells, and may take the time
+# that they take.
+NOT_OF_TESTS = ",".join(["-bugprone-implicit-widening-of-multiplication-result", "-bugprone-suspicious-memory-comparison",
+                         "-bugprone-float-loop-counter", "-bugprone-command-processor", "-performance-*"])
 # Sources that include themselves once for each instruction set.
 ALONE = re.compile(r'#include "hwy/foreach_target\.h"')
 # Flags that change the code of a source, and nothing that is looked at.
@@ -99,14 +104,19 @@ class Flags:
         return [self.rest[0], *macros, *(word for folder in self.folders for word in folder), *self.rest[1:]]
 
 
+def is_test(source):
+    return source.is_relative_to(ROOT / "tests")
+
+
 class Unit:
-    """Sources that are looked at together."""
+    """Sources that are looked at together, tests or others."""
 
     def __init__(self, source, flags, names):
         self.sources, self.flags, self.names = [source], flags, names
 
-    def takes(self, flags, names):
-        return not self.names & names and self.flags.fits(flags)
+    def takes(self, source, flags, names):
+        return (is_test(self.sources[0]) == is_test(source) and not self.names & names
+                and self.flags.fits(flags))
 
     def add(self, source, flags, names):
         self.sources.append(source)
@@ -124,7 +134,7 @@ def units_of(sources, commands, most):
             done.append([source])
             continue
         for unit in filling:
-            if len(unit.sources) < most and unit.takes(flags, names):
+            if len(unit.sources) < most and unit.takes(source, flags, names):
                 unit.add(source, flags, names)
                 break
         else:
@@ -148,8 +158,10 @@ def findings_of(output):
     return [output[begin:end].rstrip() for begin, end in zip(starts, starts[1:] + [len(output)])]
 
 
-def look_at(unit, commands, options):
+def look_at(unit, commands, options, checks):
     """The findings of a unit. A source that does not compile alone is a finding, too."""
+    changed = ",".join(filter(None, [checks, NOT_OF_TESTS if is_test(unit[0]) else None]))
+    command = [*options, f"--checks={changed}"] if changed else options
     with tempfile.TemporaryDirectory() as folder:
         main = unit[0]
         if len(unit) > 1:
@@ -158,13 +170,14 @@ def look_at(unit, commands, options):
         entry = {"directory": commands[unit[0]]["directory"], "file": str(main),
                  "arguments": [*together(unit, commands), "-c", str(main)]}
         (Path(folder) / "compile_commands.json").write_text(json.dumps([entry]), encoding="utf-8")
-        done = subprocess.run([*options, "-p", folder, str(main)], check=False, text=True,
+        done = subprocess.run([*command, "-p", folder, str(main)], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     found = findings_of(done.stdout)
     if "clang-diagnostic-error" in done.stdout or (done.returncode != 0 and not found):
         if len(unit) > 1:
             half = len(unit) // 2
-            return look_at(unit[:half], commands, options) + look_at(unit[half:], commands, options)
+            return [finding for part in (unit[:half], unit[half:])
+                    for finding in look_at(part, commands, options, checks)]
         if not found:
             found = [f"{unit[0]}:1: clang-tidy ended with {done.returncode}:\n{done.stderr.rstrip()}"]
     return found
@@ -188,15 +201,12 @@ def main():
     for source in sources:
         if source not in commands:
             print(f"{source}: not compiled in {given.build}, not looked at", file=sys.stderr)
-    root = Path(__file__).resolve().parents[2]
     options = [given.clang_tidy, "--quiet", "--warnings-as-errors=*", f"--header-filter={OURS}",
-               f"--config-file={root / '.clang-tidy'}"]
-    if given.checks:
-        options.append(f"--checks={given.checks}")
+               f"--config-file={ROOT / '.clang-tidy'}"]
     units = units_of([source for source in sources if source in commands], commands, given.together)
     seen = set()
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        for found in pool.map(lambda unit: look_at(unit, commands, options), units):
+        for found in pool.map(lambda unit: look_at(unit, commands, options, given.checks), units):
             # A header's finding comes with every unit that includes it.
             for finding in found:
                 if finding not in seen:
