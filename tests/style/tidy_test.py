@@ -75,6 +75,18 @@ class TidyTest(unittest.TestCase):
         off = "--checks=-readability-braces-around-statements"
         self.assertEqual(self.run_over({"a.cpp": LONG_IF.format("a")}, off)[:2], (0, []))
 
+    def test_tests_have_fewer_checks(self):
+        (self.place / "tests").mkdir()
+        copied = "struct Big {{ Big(const Big &); ~Big(); int x; }};\nint {0}(Big big) {{ return big.x; }}\n"
+        sources = {"a.cpp": copied.format("a"), "tests/b.cpp": copied.format("b") + LONG_IF.format("c")}
+        for options in ((), ("--checks=-clang-analyzer-*",)):
+            code, found, _ = self.run_over(sources, *options)
+            self.assertEqual(code, 1)
+            self.assertEqual([(finding.split(":")[0], finding.split("[")[1].split(",")[0])
+                              for finding in sorted(found)],
+                             [("a.cpp", "performance-unnecessary-value-param"),
+                              ("tests/b.cpp", "readability-braces-around-statements")])
+
     def test_not_compiled(self):
         code, found, messages = self.run_over({"a.cpp": "int a();\n"}, built=[])
         self.assertEqual((code, found), (0, []))
