@@ -324,7 +324,7 @@ static AttentionTile prepare(VectorCode &code, const KernelBody &body,
 /// Emits the tiles of a call: sequence by sequence, and for each sequence the heads that share
 /// keys.
 static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
-                      llvm::function_ref<void(Value query, Value last)> emitTile) {
+                      llvm::function_ref<void(Value row, Value query, Value last)> emitTile) {
   VectorCode &code = a.code;
   const int64_t together = a.headsTogether;
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
@@ -341,11 +341,29 @@ static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
         from = code.integer(0);
         to = code.multiply(code.subtract(last, row), a.headCount);
       }
-      code.loop(from, to, a.rows, [&](Value query) { emitTile(query, to); });
+      code.loop(from, to, a.rows, [&](Value query) { emitTile(row, query, to); });
       return next;
     });
     return last;
   });
+}
+
+/// Emits a tile of warpgroups for the heads of `a` and the sequence of `row`. The addresses of
+/// operands and the sequence are loaded for each tile, so that they need no registers in the loops
+/// over sequences and heads, and a warpgroup only keeps what it uses.
+static void emitWarpgroupTile(BlockCode &block, const AttentionTile &a, KernelBody body,
+                              dataflow::AttentionAttr computes, const SpanShape &shape, Value row,
+                              Value query, Value last) {
+  VectorCode &code = block.code;
+  body.arguments.context = block.addressKeptHere(body.arguments.context);
+  AttentionTile own = prepare(code, body, computes, shape);
+  Value kept = arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(row));
+  enterSequence(own, kept, body.arguments.rowEnd);
+  own.head = a.head;
+  own.headCount = a.headCount;
+  own.firstQuery = kept;
+  const float scale = computes.getScale().getValue().convertToFloat();
+  WarpgroupAttention(block, own, shape, scale).emitTile(query, last);
 }
 
 void emitBlockAttention(VectorCode &code, const KernelBody &body,
@@ -354,14 +372,16 @@ void emitBlockAttention(VectorCode &code, const KernelBody &body,
   BlockCode block(code, body.function);
   const Choice choice = choose(body.kernel, computes, code.target);
   AttentionTile a = prepare(code, body, computes, choice.shape);
-  const float scale = computes.getScale().getValue().convertToFloat();
   if (choice.isByWarpgroups) {
-    WarpgroupAttention attention(block, a, choice.shape, scale);
-    emitTiles(a, body.arguments, [&](Value query, Value last) { attention.emitTile(query, last); });
+    emitTiles(a, body.arguments, [&](Value row, Value query, Value last) {
+      emitWarpgroupTile(block, a, body, computes, choice.shape, row, query, last);
+    });
     return;
   }
+  const float scale = computes.getScale().getValue().convertToFloat();
   AttentionCode attention(block, a, choice.shape, scale);
-  emitTiles(a, body.arguments, [&](Value query, Value last) { attention.emitTile(query, last); });
+  emitTiles(a, body.arguments,
+            [&](Value /*row*/, Value query, Value last) { attention.emitTile(query, last); });
 }
 
 } // namespace heddle

@@ -32,12 +32,12 @@ SpanWriter::Part SpanWriter::partAt(int64_t i, int64_t rows, bool areTogether) {
   return {code.divide(number, parts), code.remainder(number, parts)};
 }
 
-/// Returns the byte of a part in a matrix [chunks][rows][chunk].
-Value SpanWriter::placeIn(const Part &part, int64_t rows) {
-  const int64_t parts = spans.chunkNumbers() / kCoreSteps;
-  Value chunk = code.multiply(code.divide(part.part, parts), rows * spans.chunkBytes());
-  Value inRow = warpgroups.permuted(part.row, code.remainder(part.part, parts), spans.chunkBytes());
-  return code.add(chunk, code.add(code.multiply(part.row, spans.chunkBytes()),
+/// Returns the byte of a part in a matrix [chunks][rows][rowBytes].
+Value SpanWriter::placeIn(const Part &part, int64_t rows, int64_t rowBytes) {
+  const int64_t parts = rowBytes / kCoreRowBytes;
+  Value chunk = code.multiply(code.divide(part.part, parts), rows * rowBytes);
+  Value inRow = warpgroups.permuted(part.row, code.remainder(part.part, parts), rowBytes);
+  return code.add(chunk, code.add(code.multiply(part.row, rowBytes),
                                   code.multiply(inRow, kCoreRowBytes)));
 }
 
@@ -70,52 +70,56 @@ void SpanWriter::storeQueries(const QueryTile &tile, const AttentionTile &a, Val
     Part part = partAt(i, kWarpgroupRows, /*areTogether=*/false);
     part.row = code.add(part.row, first);
     warpgroups.storePart(ValueRange(loaded).slice(static_cast<size_t>(i * kCoreSteps), kCoreSteps),
-                         placeIn(part, shape.rows()));
+                         placeIn(part, shape.rows(), spans.chunkBytes()));
   }
 }
 
-SmallVector<Value> SpanWriter::loadKeys(const QueryTile &tile, const SpanRows &keys, Value first) {
+/// Calls `use` with the numbers of the parts of a batch, of keys or of values.
+void SpanWriter::forParts(int64_t batch, llvm::function_ref<void(int64_t i)> use) const {
+  const bool areKeys = batch < keyBatches();
+  const int64_t first = (areKeys ? batch : batch - keyBatches()) * kBatchParts;
+  const int64_t parts = areKeys ? partsOf(shape.keys) : valueParts();
+  for (int64_t i = first; i < std::min(first + kBatchParts, parts); ++i) {
+    use(i);
+  }
+}
+
+SmallVector<Value> SpanWriter::load(const QueryTile &tile, const SpanRows &keys,
+                                    const SpanRows &values, Value first, int64_t batch) {
+  if (batch >= keyBatches()) {
+    SmallVector<Value> numbers;
+    forParts(batch, [&](int64_t i) {
+      const Part part = partAt(i, shape.valueNumbers(), /*areTogether=*/true);
+      Value position = code.add(first, code.multiply(part.part, kCoreSteps));
+      llvm::append_range(
+          numbers, loadColumn(block, values, position, part.row, kCoreSteps, tile.from, tile.to));
+    });
+    return numbers;
+  }
   return loadAligned(block, keys.areAligned, [&](bool together) {
     SmallVector<Value> numbers;
-    for (int64_t i = 0; i < partsOf(shape.keys); ++i) {
+    forParts(batch, [&](int64_t i) {
       const Part part = partAt(i, shape.keys, hasRowsTogether(keys));
       Value position = code.add(first, part.row);
       Value near = code.larger(code.smaller(position, code.subtract(tile.to, 1)), tile.from);
       llvm::append_range(numbers, loadPart(keys, near, part.part, together));
-    }
+    });
     return numbers;
   });
 }
 
-void SpanWriter::storeKeys(const SpanRows &keys, ValueRange loaded, Value stage) {
-  for (int64_t i = 0; i < partsOf(shape.keys); ++i) {
-    const Part part = partAt(i, shape.keys, hasRowsTogether(keys));
-    warpgroups.storePart(loaded.slice(static_cast<size_t>(i * kCoreSteps), kCoreSteps),
-                         code.add(stage, placeIn(part, shape.keys)));
-  }
-}
-
-SmallVector<Value> SpanWriter::loadValues(const QueryTile &tile, const SpanRows &values,
-                                          Value first) {
-  SmallVector<Value> numbers;
-  for (int64_t i = 0; i < valueParts(); ++i) {
-    const Part part = partAt(i, shape.valueNumbers(), /*areTogether=*/true);
-    Value position = code.add(first, code.multiply(part.part, kCoreSteps));
-    llvm::append_range(
-        numbers, loadColumn(block, values, position, part.row, kCoreSteps, tile.from, tile.to));
-  }
-  return numbers;
-}
-
-void SpanWriter::storeValues(ValueRange loaded, Value stage) {
-  for (int64_t i = 0; i < valueParts(); ++i) {
-    const Part part = partAt(i, shape.valueNumbers(), /*areTogether=*/true);
-    Value inRow = warpgroups.permuted(part.row, part.part, spans.valueBytes());
-    Value place =
-        code.add(code.multiply(part.row, spans.valueBytes()), code.multiply(inRow, kCoreRowBytes));
-    warpgroups.storePart(loaded.slice(static_cast<size_t>(i * kCoreSteps), kCoreSteps),
-                         code.add(code.add(stage, place), spans.keysBytes()));
-  }
+void SpanWriter::store(const SpanRows &keys, ValueRange loaded, int64_t batch, Value stage) {
+  const bool areKeys = batch < keyBatches();
+  size_t used = 0;
+  forParts(batch, [&](int64_t i) {
+    const Part part = areKeys ? partAt(i, shape.keys, hasRowsTogether(keys))
+                              : partAt(i, shape.valueNumbers(), /*areTogether=*/true);
+    Value place = areKeys ? placeIn(part, shape.keys, spans.chunkBytes())
+                          : code.add(placeIn(part, shape.valueNumbers(), spans.valueBytes()),
+                                     spans.keysBytes());
+    warpgroups.storePart(loaded.slice(used, kCoreSteps), code.add(stage, place));
+    used += kCoreSteps;
+  });
 }
 
 } // namespace heddle

@@ -2,9 +2,8 @@
 ///
 /// A tile of attention by warpgroups.
 ///
-///   producer, for each span: start to load its values; wait until its stage is empty; round and
-///   store its keys; start to load the next keys; round and store its values; fence; arrive at
-///   "full"
+///   producer, for each span: wait until its stage is empty; for each batch of its keys and values:
+///   start to load the next batch, round and store this one; fence; arrive at "full"
 ///
 ///   each other warpgroup, for each span: softmax of its scores; wait for the values of the span
 ///   before, and arrive at "empty" of its stage; rescale sums, round weights; wait until the next
@@ -45,7 +44,7 @@ WarpgroupAttention::WarpgroupAttention(BlockCode &block, AttentionTile &a, const
                                        float scale)
     : block(block), code(block.code), a(a), shape(shape), scale(scale), spans(shape),
       warpgroups(block), stages(warpgroups, WarpgroupSpans::kStages, spans.mbarriersBegin()),
-      warpgroup(code.divide(block.thread, kWarpgroupThreads)),
+      warpgroup(warpgroups.ofWarp(code.divide(block.thread, kWarpgroupThreads))),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)), thread(loadThread(block)),
       tile(block, a, shape, thread.warp), writer(warpgroups, spans, inWarpgroup) {}
 
@@ -84,19 +83,24 @@ Value WarpgroupAttention::stageBegin(Value number) {
 
 // --- the producer --------------------------------------------------------------------------------
 
-/// Fills the stage of the span from key `first` on, whose `keys` are loaded; `next` becomes those
-/// of the next span. After the last span, this reloads its last key, which is not used.
-void WarpgroupAttention::fill(const Stage &stage, Value first, ValueRange keys,
-                              const SpanRows &ofKeys, const SpanRows &ofValues,
-                              SmallVector<Value> &next) {
-  const SmallVector<Value> values = writer.loadValues(tile, ofValues, first);
-  stages.awaitEmpty(stage);
-  Value begin = stageBegin(stage.number);
-  writer.storeKeys(ofKeys, keys, begin);
-  next = writer.loadKeys(tile, ofKeys, code.add(first, shape.keys));
-  writer.storeValues(values, begin);
+/// Fills the stage of the span from key `first` on, whose first batch is loaded. Returns that of
+/// the next span. After the last span, this reloads its last key, which is not used.
+SmallVector<Value> WarpgroupAttention::fill(const Stage &stage, Value first, const SpanRows &keys,
+                                            const SpanRows &values, SmallVector<Value> loaded) {
+  for (int64_t batch = 0; batch < writer.batches(); ++batch) {
+    const bool isLast = batch + 1 == writer.batches();
+    SmallVector<Value> next =
+        isLast ? writer.load(tile, keys, values, code.add(first, shape.keys), /*batch=*/0)
+               : writer.load(tile, keys, values, first, batch + 1);
+    if (batch == 0) {
+      stages.awaitEmpty(stage);
+    }
+    writer.store(keys, loaded, batch, stageBegin(stage.number));
+    loaded = std::move(next);
+  }
   warpgroups.fenceProxies();
   warpgroups.arrive(stages.full(stage.number));
+  return loaded;
 }
 
 void WarpgroupAttention::produce() {
@@ -104,9 +108,10 @@ void WarpgroupAttention::produce() {
                  values = tile.keysOrValues(/*areKeys=*/false);
   // A sequence may have no keys, and then its memory must not be read.
   const SmallVector<Value> loaded = block.choose(
-      code.less(tile.from, tile.to), [&] { return writer.loadKeys(tile, keys, firstSpan); },
+      code.less(tile.from, tile.to),
+      [&] { return writer.load(tile, keys, values, firstSpan, /*batch=*/0); },
       [&] {
-        return SmallVector<Value>(static_cast<size_t>(writer.keysOfThread()), code.number(0));
+        return SmallVector<Value>(static_cast<size_t>(writer.firstNumbers()), code.number(0));
       });
   block.barrier();
   const Stage first = stages.first();
@@ -114,8 +119,8 @@ void WarpgroupAttention::produce() {
   llvm::append_range(initial, loaded);
   code.loop(firstSpan, tile.to, shape.keys, initial, [&](Value span, ValueRange carried) {
     const Stage stage = {carried[0], carried[1]};
-    SmallVector<Value> ofNext;
-    fill(stage, span, carried.drop_front(2), keys, values, ofNext);
+    const SmallVector<Value> ofNext =
+        fill(stage, span, keys, values, SmallVector<Value>(carried.drop_front(2)));
     const Stage next = stages.after(stage);
     SmallVector<Value> results = {next.number, next.parity};
     llvm::append_range(results, ofNext);
@@ -241,9 +246,14 @@ WarpgroupAttention::State WarpgroupAttention::next(Value first, State state) {
   const Stage later = {code.select(isLast, state.stage.number, after.number),
                        code.select(isLast, state.stage.parity, after.parity)};
   stages.awaitFull(later);
+  // The sums of weights are computed before the fence, so that later the weights need no registers.
+  llvm::append_range(registers, state.softmax.sums);
   registers = warpgroups.fenceRegisters(registers);
+  const auto wordsBegin = registers.begin() + sumCount();
+  const auto wordsEnd = wordsBegin + state.words.size();
+  state.words.assign(wordsBegin, wordsEnd);
+  state.softmax.sums.assign(wordsEnd, registers.end());
   const SmallVector<Value> products = multiplyKeys(later);
-  state.words.assign(registers.begin() + sumCount(), registers.end());
   state.sums = addValues(state.stage, ValueRange(registers).take_front(sumCount()), state.words);
   state.products = warpgroups.awaitSums(products, /*running=*/1);
   state.stage = later;
@@ -260,14 +270,14 @@ WarpgroupAttention::State WarpgroupAttention::attend() {
 
 // --- a tile --------------------------------------------------------------------------------------
 
-void WarpgroupAttention::consume() {
+void WarpgroupAttention::consume(Value query, Value last) {
   const auto rows = static_cast<size_t>(shape.laneRows);
-  writer.storeQueries(tile, a, code.multiply(code.subtract(warpgroup, 1), kWarpgroupRows));
+  Value firstRow = code.multiply(code.subtract(warpgroup, 1), kWarpgroupRows);
+  writer.storeQueries(tile, a, firstRow);
   warpgroups.fenceProxies();
   block.barrier();
-  tile.enterRows(thread.g);
-  Value firstRow = code.multiply(code.subtract(warpgroup, 1), kWarpgroupRows);
   code.when(code.less(firstRow, tile.count), [&] {
+    tile.enterRows(thread.g);
     const SmallVector<Value> sums = block.choose(
         code.less(tile.from, tile.to),
         [&] {
@@ -277,17 +287,33 @@ void WarpgroupAttention::consume() {
           return all;
         },
         [&] { return SmallVector<Value>(rows + sumCount(), code.number(0)); });
-    SoftmaxState softmax;
-    softmax.sums.assign(sums.begin(), sums.begin() + rows);
-    SmallVector<Value> ofRows;
-    for (size_t row = 0; row < rows; ++row) {
-      for (size_t i = rows + 2 * row; i < sums.size(); i += kLaneSums) {
-        ofRows.append({sums[i], sums[i + 1]});
-      }
-    }
-    tile.store(softmax, ofRows, thread,
-               [](int64_t i) { return SpanProducts::Column{i / 2 * kMatrixColumns + i % 2, 2}; });
+    store(ArrayRef(sums).take_front(rows), ArrayRef(sums).drop_front(rows), query, last);
   });
+}
+
+/// Stores the result of the lane's rows. The thread and its rows are computed anew, so that they
+/// need no registers before.
+void WarpgroupAttention::store(ArrayRef<Value> weights, ArrayRef<Value> sums, Value query,
+                               Value last) {
+  const auto later = [&](Value number) -> Value {
+    return arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(number));
+  };
+  BlockCode again = block;
+  again.thread = later(block.thread);
+  const SpanThread own = loadThread(again);
+  QueryTile stored(block, a, shape, own.warp);
+  stored.enter(later(query), last);
+  stored.enterRows(own.g);
+  SoftmaxState softmax;
+  softmax.sums.assign(weights.begin(), weights.end());
+  SmallVector<Value> ofRows;
+  for (size_t row = 0; row < static_cast<size_t>(shape.laneRows); ++row) {
+    for (size_t i = 2 * row; i < sums.size(); i += kLaneSums) {
+      ofRows.append({sums[i], sums[i + 1]});
+    }
+  }
+  stored.store(softmax, ofRows, own,
+               [](int64_t i) { return SpanProducts::Column{i / 2 * kMatrixColumns + i % 2, 2}; });
 }
 
 void WarpgroupAttention::emitTile(Value query, Value last) {
@@ -300,7 +326,8 @@ void WarpgroupAttention::emitTile(Value query, Value last) {
   stages.create(warpgroups.constant(kWarpgroupThreads),
                 code.select(areAll, warpgroups.constant(kQueryWarpgroups * warps),
                             warpgroups.constant(warps)));
-  code.when(code.equal(warpgroup, code.integer(0)), [&] { produce(); }, [&] { consume(); });
+  code.when(
+      code.equal(warpgroup, code.integer(0)), [&] { produce(); }, [&] { consume(query, last); });
   block.barrier();
   stages.destroy();
 }

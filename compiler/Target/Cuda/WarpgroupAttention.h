@@ -45,8 +45,8 @@ struct WarpgroupSpans {
   static constexpr int64_t kStages = 4, kBf16Bytes = 2;
 };
 
-/// Stores queries, keys and values, rounded, to shared memory. A warpgroup calls each together; its
-/// threads divide the parts of all rows among themselves.
+/// Stores queries, keys and values, rounded, to shared memory. A warpgroup calls each function
+/// together; its threads divide the parts of all rows among themselves.
 class SpanWriter {
 public:
   SpanWriter(WarpgroupCode &warpgroups, const WarpgroupSpans &spans, mlir::Value inWarpgroup)
@@ -55,19 +55,20 @@ public:
 
   /// Stores the queries of a warpgroup, from number `first` of the tile on.
   void storeQueries(const QueryTile &tile, const AttentionTile &a, mlir::Value first);
-  /// Starts to load the thread's parts of a span from key `first` on, eight numbers each. Rows that
-  /// no query sees repeat one that is seen; of values, these are zero.
-  llvm::SmallVector<mlir::Value> loadKeys(const QueryTile &tile, const SpanRows &keys,
-                                          mlir::Value first);
-  llvm::SmallVector<mlir::Value> loadValues(const QueryTile &tile, const SpanRows &values,
-                                            mlir::Value first);
-  /// Store what was loaded to the stage that begins at an offset.
-  void storeKeys(const SpanRows &keys, mlir::ValueRange loaded, mlir::Value stage);
-  void storeValues(mlir::ValueRange loaded, mlir::Value stage);
-  /// Returns the numbers that a thread loads of the keys of a span.
-  int64_t keysOfThread() const { return partsOf(shape.keys) * kCoreSteps; }
+  /// A span is loaded and stored in batches, so that few registers are needed: those of keys, then
+  /// those of values.
+  int64_t batches() const { return keyBatches() + batchesOf(valueParts()); }
+  /// Starts to load the thread's parts of a batch of the span from key `first` on, eight numbers
+  /// each. Keys that no query sees repeat one that is seen; such values are zero.
+  llvm::SmallVector<mlir::Value> load(const QueryTile &tile, const SpanRows &keys,
+                                      const SpanRows &values, mlir::Value first, int64_t batch);
+  /// Stores what was loaded to the stage that begins at an offset.
+  void store(const SpanRows &keys, mlir::ValueRange loaded, int64_t batch, mlir::Value stage);
+  /// Returns the numbers of the first batch of a thread.
+  int64_t firstNumbers() const { return std::min(kBatchParts, partsOf(shape.keys)) * kCoreSteps; }
 
 private:
+  static constexpr int64_t kBatchParts = 4;
   /// A part of a row.
   struct Part {
     mlir::Value row, part;
@@ -79,8 +80,11 @@ private:
   int64_t valueParts() const {
     return shape.valueNumbers() * shape.keys / kCoreSteps / kWarpgroupThreads;
   }
+  static int64_t batchesOf(int64_t parts) { return llvm::divideCeilSigned(parts, kBatchParts); }
+  int64_t keyBatches() const { return batchesOf(partsOf(shape.keys)); }
+  void forParts(int64_t batch, llvm::function_ref<void(int64_t i)> use) const;
   Part partAt(int64_t i, int64_t rows, bool areTogether);
-  mlir::Value placeIn(const Part &part, int64_t rows);
+  mlir::Value placeIn(const Part &part, int64_t rows, int64_t rowBytes);
   llvm::SmallVector<mlir::Value> loadPart(const SpanRows &rows, mlir::Value position,
                                           mlir::Value part, bool together);
 
@@ -113,8 +117,9 @@ private:
   static llvm::SmallVector<mlir::Value> pack(const State &state);
 
   mlir::Value stageBegin(mlir::Value number);
-  void fill(const Stage &stage, mlir::Value first, mlir::ValueRange keys, const SpanRows &ofKeys,
-            const SpanRows &ofValues, llvm::SmallVector<mlir::Value> &next);
+  llvm::SmallVector<mlir::Value> fill(const Stage &stage, mlir::Value first, const SpanRows &keys,
+                                      const SpanRows &values,
+                                      llvm::SmallVector<mlir::Value> loaded);
   void produce();
   llvm::SmallVector<mlir::Value> multiplyKeys(const Stage &stage);
   llvm::SmallVector<mlir::Value> addValues(const Stage &stage, mlir::ValueRange sums,
@@ -126,7 +131,9 @@ private:
   void awaitValues(State &state);
   State next(mlir::Value first, State state);
   State attend();
-  void consume();
+  void consume(mlir::Value query, mlir::Value last);
+  void store(llvm::ArrayRef<mlir::Value> weights, llvm::ArrayRef<mlir::Value> sums,
+             mlir::Value query, mlir::Value last);
 
   BlockCode &block;
   VectorCode &code;

@@ -31,7 +31,8 @@
 // CHECK-NEXT: nvvm.barrier0
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: nvvm.wgmma.fence.aligned
-// CHECK-COUNT-6: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, $32, $33, adds,
+// CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, $32, $33, adds,
+// CHECK-COUNT-5: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, $64, $65, adds,
 // CHECK: wgmma.wait_group.sync.aligned
 // A span: softmax, the end of the products with the values before, and the next products.
 // CHECK: math.exp2 {{.*}} : vector<16xf32>
