@@ -125,7 +125,7 @@ loadAligned(BlockCode &block, mlir::Value areAligned,
             llvm::function_ref<llvm::SmallVector<mlir::Value>(bool together)> load);
 /// Loads number `number`, or the last one if there is none, of `count` adjacent rows from a
 /// multiple of `count` on, which divides HEDDLE_BLOCK. Rows outside [from, to) are zero, and are
-/// not read.
+/// not read; without `from`, all rows are there.
 llvm::SmallVector<mlir::Value> loadColumn(BlockCode &block, const SpanRows &rows, mlir::Value first,
                                           mlir::Value number, int64_t count, mlir::Value from,
                                           mlir::Value to);

@@ -126,20 +126,22 @@ SmallVector<Value> loadColumn(BlockCode &block, const SpanRows &rows, Value firs
   VectorCode &code = block.code;
   Value column =
       rows.size == rows.numbers ? number : code.smaller(number, code.integer(rows.size - 1));
-  Value near = code.larger(code.smaller(first, code.subtract(to, 1)), from);
-  Value blockOfCache = rows.cache ? rows.cache->blockAt(code, rows.blocks, near) : Value();
+  const int64_t stride = rows.cache ? rows.places->positionStride : rows.stride;
+  const bool areAll = !from;
+  // If any of the rows is there, so is the one near the first.
+  Value near = areAll ? first : code.larger(code.smaller(first, code.subtract(to, 1)), from);
+  Value address = addressOf(code, rows, near, column);
   SmallVector<Value> numbers;
   for (int64_t i = 0; i < count; ++i) {
+    if (areAll) {
+      numbers.push_back(block.loadFar(code.at(address, i * stride), code.f32));
+      continue;
+    }
     Value position = code.add(first, i);
     Value isThere = code.both(code.less(position, to), code.less(code.subtract(from, 1), position));
-    // If any of the rows is there, so is the one near the first.
-    Value inside = code.select(isThere, position, near);
-    Value address =
-        rows.cache
-            ? rows.places->elementAt(code, blockOfCache, code.remainder(inside, HEDDLE_BLOCK),
-                                     code.add(rows.column, column))
-            : code.at(rows.base, code.add(code.multiply(inside, rows.stride), column));
-    numbers.push_back(code.select(isThere, block.loadFar(address, code.f32), code.number(0)));
+    Value distance = code.select(isThere, code.subtract(position, near), code.integer(0));
+    Value loaded = block.loadFar(code.at(address, code.multiply(distance, stride)), code.f32);
+    numbers.push_back(code.select(isThere, loaded, code.number(0)));
   }
   return numbers;
 }

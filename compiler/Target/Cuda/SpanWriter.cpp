@@ -37,8 +37,8 @@ Value SpanWriter::placeIn(const Part &part, int64_t rows, int64_t rowBytes) {
   const int64_t parts = rowBytes / kCoreRowBytes;
   Value chunk = code.multiply(code.divide(part.part, parts), rows * rowBytes);
   Value inRow = warpgroups.permuted(part.row, code.remainder(part.part, parts), rowBytes);
-  return code.add(chunk, code.add(code.multiply(part.row, rowBytes),
-                                  code.multiply(inRow, kCoreRowBytes)));
+  return code.add(chunk,
+                  code.add(code.multiply(part.row, rowBytes), code.multiply(inRow, kCoreRowBytes)));
 }
 
 SmallVector<Value> SpanWriter::loadPart(const SpanRows &rows, Value position, Value part,
@@ -87,14 +87,21 @@ void SpanWriter::forParts(int64_t batch, llvm::function_ref<void(int64_t i)> use
 SmallVector<Value> SpanWriter::load(const QueryTile &tile, const SpanRows &keys,
                                     const SpanRows &values, Value first, int64_t batch) {
   if (batch >= keyBatches()) {
-    SmallVector<Value> numbers;
-    forParts(batch, [&](int64_t i) {
-      const Part part = partAt(i, shape.valueNumbers(), /*areTogether=*/true);
-      Value position = code.add(first, code.multiply(part.part, kCoreSteps));
-      llvm::append_range(
-          numbers, loadColumn(block, values, position, part.row, kCoreSteps, tile.from, tile.to));
-    });
-    return numbers;
+    const auto loadWithin = [&](Value from, Value to) {
+      SmallVector<Value> numbers;
+      forParts(batch, [&](int64_t i) {
+        const Part part = partAt(i, shape.valueNumbers(), /*areTogether=*/true);
+        Value position = code.add(first, code.multiply(part.part, kCoreSteps));
+        llvm::append_range(numbers,
+                           loadColumn(block, values, position, part.row, kCoreSteps, from, to));
+      });
+      return numbers;
+    };
+    // Spans in the middle of a sequence need no checks.
+    Value areAll = code.both(code.less(code.subtract(tile.from, 1), first),
+                             code.less(code.add(first, shape.keys - 1), tile.to));
+    return block.choose(
+        areAll, [&] { return loadWithin({}, {}); }, [&] { return loadWithin(tile.from, tile.to); });
   }
   return loadAligned(block, keys.areAligned, [&](bool together) {
     SmallVector<Value> numbers;
