@@ -351,9 +351,9 @@ static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
 /// Emits a tile of warpgroups for the heads of `a` and the sequence of `row`. The addresses of
 /// operands and the sequence are loaded for each tile, so that they need no registers in the loops
 /// over sequences and heads, and a warpgroup only keeps what it uses.
-static void emitWarpgroupTile(BlockCode &block, const AttentionTile &a, KernelBody body,
-                              dataflow::AttentionAttr computes, const SpanShape &shape, Value row,
-                              Value query, Value last) {
+static void emitTileOfWarpgroups(BlockCode &block, const AttentionTile &a, KernelBody body,
+                                 dataflow::AttentionAttr computes, const SpanShape &shape,
+                                 Value row, Value query, Value last) {
   VectorCode &code = block.code;
   body.arguments.context = block.addressKeptHere(body.arguments.context);
   AttentionTile own = prepare(code, body, computes, shape);
@@ -374,7 +374,7 @@ void emitBlockAttention(VectorCode &code, const KernelBody &body,
   AttentionTile a = prepare(code, body, computes, choice.shape);
   if (choice.isByWarpgroups) {
     emitTiles(a, body.arguments, [&](Value row, Value query, Value last) {
-      emitWarpgroupTile(block, a, body, computes, choice.shape, row, query, last);
+      emitTileOfWarpgroups(block, a, body, computes, choice.shape, row, query, last);
     });
     return;
   }
