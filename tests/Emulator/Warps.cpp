@@ -181,42 +181,41 @@ std::string multiplyTf32(void *const *lanes) {
 
 /// The number that a lane passes, and the operands `b` and `c` of the manual, which select the
 /// source lane.
-template <typename Number> struct Shuffling {
-  Number number;
+struct Shuffling {
+  float number;
   uint32_t lane;
   uint32_t clamp;
-  Number result;
+  float result;
 };
 
 /// Returns the source lane that lane `own` selects, or `own` if that is outside its segment.
-template <bool isOther, typename Number>
-uint32_t sourceOf(uint32_t own, const Shuffling<Number> &of) {
+template <bool isOther> uint32_t sourceOf(uint32_t own, const Shuffling &of) {
   const uint32_t segment = of.clamp >> 8 & 31, inSegment = ~segment & 31;
   const uint32_t last = (own & segment) | (of.clamp & inSegment);
   const uint32_t named = isOther ? own ^ of.lane : (own & segment) | (of.lane & inSegment);
   return named > last ? own : named;
 }
 
-template <bool isOther, typename Number> std::string exchange(void *const *lanes) {
+template <bool isOther> std::string exchange(void *const *lanes) {
   for (uint32_t lane = 0; lane < warpLanes; ++lane) {
     if (lanes[lane] == nullptr) {
       continue;
     }
-    auto &own = *static_cast<Shuffling<Number> *>(lanes[lane]);
-    const uint32_t source = sourceOf<isOther, Number>(lane, own) & 31;
+    auto &own = *static_cast<Shuffling *>(lanes[lane]);
+    const uint32_t source = sourceOf<isOther>(lane, own) & 31;
     if (lanes[source] == nullptr) {
       return "wants the number of lane " + std::to_string(source) +
              ", which does not take part in the shuffle";
     }
-    own.result = static_cast<const Shuffling<Number> *>(lanes[source])->number;
+    own.result = static_cast<const Shuffling *>(lanes[source])->number;
   }
   return "";
 }
 
-template <bool isOther, typename Number>
-Number shuffle(const char *name, uint32_t mask, Number number, uint32_t lane, uint32_t clamp) {
-  Shuffling<Number> own = {number, lane, clamp, 0};
-  meetLanes(name, &own, exchange<isOther, Number>, mask);
+template <bool isOther>
+float shuffle(const char *name, uint32_t mask, float number, uint32_t lane, uint32_t clamp) {
+  Shuffling own = {number, lane, clamp, 0};
+  meetLanes(name, &own, exchange<isOther>, mask);
   return own.result;
 }
 
@@ -268,10 +267,6 @@ HEDDLE_EMULATED void heddle_emulated_mma_m16n8k8_row_col_tf32(float *sums, uint3
 
 HEDDLE_EMULATED float heddle_emulated_shfl_sync_idx_f32(uint32_t mask, float number, uint32_t lane,
                                                         uint32_t clamp) {
-  return shuffle</*isOther=*/false>("shfl.idx", mask, number, lane, clamp);
-}
-HEDDLE_EMULATED uint32_t heddle_emulated_shfl_sync_idx_i32(uint32_t mask, uint32_t number,
-                                                           uint32_t lane, uint32_t clamp) {
   return shuffle</*isOther=*/false>("shfl.idx", mask, number, lane, clamp);
 }
 HEDDLE_EMULATED float heddle_emulated_shfl_sync_bfly_f32(uint32_t mask, float number, uint32_t lane,

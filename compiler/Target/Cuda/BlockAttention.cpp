@@ -349,21 +349,27 @@ static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
 }
 
 /// Emits a tile of warpgroups for the heads of `a` and the sequence of `row`. The addresses of
-/// operands and the sequence are loaded for each tile, so that they need no registers in the loops
-/// over sequences and heads, and a warpgroup only keeps what it uses.
+/// operands, the sequence and what follows from the thread's index are loaded and computed for each
+/// tile, so that they need no registers in the loops over sequences and heads, and a warpgroup only
+/// keeps what it uses.
 static void emitTileOfWarpgroups(BlockCode &block, const AttentionTile &a, KernelBody body,
                                  dataflow::AttentionAttr computes, const SpanShape &shape,
                                  Value row, Value query, Value last) {
   VectorCode &code = block.code;
+  const auto keptHere = [&](Value number) -> Value {
+    return arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(number));
+  };
   body.arguments.context = block.addressKeptHere(body.arguments.context);
   AttentionTile own = prepare(code, body, computes, shape);
-  Value kept = arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(row));
+  Value kept = keptHere(row);
   enterSequence(own, kept, body.arguments.rowEnd);
   own.head = a.head;
   own.headCount = a.headCount;
   own.firstQuery = kept;
   const float scale = computes.getScale().getValue().convertToFloat();
-  WarpgroupAttention(block, own, shape, scale).emitTile(query, last);
+  BlockCode inTile = block;
+  inTile.thread = keptHere(block.thread);
+  WarpgroupAttention(inTile, own, shape, scale).emitTile(query, last);
 }
 
 void emitBlockAttention(VectorCode &code, const KernelBody &body,

@@ -44,7 +44,7 @@ WarpgroupAttention::WarpgroupAttention(BlockCode &block, AttentionTile &a, const
                                        float scale)
     : block(block), code(block.code), a(a), shape(shape), scale(scale), spans(shape),
       warpgroups(block), stages(warpgroups, WarpgroupSpans::kStages, spans.mbarriersBegin()),
-      warpgroup(warpgroups.ofWarp(code.divide(block.thread, kWarpgroupThreads))),
+      warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)), thread(loadThread(block)),
       tile(block, a, shape, thread.warp), writer(warpgroups, spans, inWarpgroup) {}
 

@@ -30,12 +30,6 @@ Value WarpgroupCode::constant(int64_t value) {
   return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
 }
 
-Value WarpgroupCode::ofWarp(Value number) {
-  Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, number);
-  return arith::ExtUIOp::create(code.builder, code.location, code.i64,
-                                block.ofLane(narrow, constant(0)));
-}
-
 // --- mbarriers and copies ------------------------------------------------------------------------
 
 void WarpgroupCode::createMbarrier(Value offset, Value arrivals) {

@@ -35,9 +35,6 @@ public:
 
   /// Returns a constant, as i32.
   mlir::Value constant(int64_t value);
-  /// Returns a number that all lanes of a warp have, in a way that lets ptxas know this: it
-  /// serialises products in branches that lanes may take separately.
-  mlir::Value ofWarp(mlir::Value number);
 
   // --- mbarriers: each is used by all threads, after a fence and a barrier. Arrivals are an i32.
   void createMbarrier(mlir::Value offset, mlir::Value arrivals);
