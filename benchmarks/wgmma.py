@@ -2,7 +2,8 @@
 """Whether an element of a product on Hopper's tensor cores has the same bits wherever it is.
 
 wgmma multiplies 64 rows by 8 to 256 columns. No manual says that the bits of a sum do not depend on that width, on the
-row, the column, or what is beside it. Kernels whose tiles follow from the number of rows rest on it.
+row, the column, or what is beside it. Kernels whose tiles follow from the number of rows rest on it: products, whose
+rows are in shared memory, and attention, whose second product has them in registers.
 The PTX is written here; the driver is called as runtime/Device/Cuda does, by name.
 """
 
@@ -11,6 +12,8 @@ import random
 import struct
 
 ROWS, STEPS, WIDTHS = 64, 64, (8, 16, 24, 48, 64, 128, 192, 256)
+# Where the rows are: the names of kernels, and what they have instead of the rows' descriptor.
+PLACES = ("memory", "registers")
 # Rows and columns are moved by so many places.
 MOVES = (1, 8, 100)
 THREADS, LOAD_BYTES = 128, 16
@@ -22,8 +25,8 @@ def core_stride(rows):
     return rows // CORE_ROWS * CORE_BYTES
 
 
-def entry(width):
-    """A kernel that multiplies `width` columns: bytes of both operands as they lie in shared memory,
+def entry(width, place):
+    """A kernel that multiplies `width` columns by rows in a place: bytes of both operands as they lie in shared memory,
     then registers one after the other, each of all threads."""
     count = width // 2
     sums = ", ".join(f"%sum{i}" for i in range(count))
@@ -55,18 +58,30 @@ copied_{name}:"""
   cvt.u64.u32 %{name}, %to;
   or.b64 %{name}, %{name}, {distances};"""
 
-    products = "".join(
-        descriptor("left", 0, ROWS, step) + descriptor("right", bytes_of_rows, width, step) + f"""
-  wgmma.mma_async.sync.aligned.m64n{width}k16.f32.bf16.bf16 {{{sums}}}, %left, %right, 1, 1, 1, 0, 0;"""
-        for step in range(STEPS // 16))
+    def word(step, number):
+        """Loads a word of the rows: of row lane / 4 of the warp, or of the one eight rows below, two steps from
+        lane % 4 * 2 on, or those eight steps further."""
+        begin = (step * 2 + number // 2) * core_stride(ROWS) + number % 2 * CORE_BYTES
+        return f"""
+  ld.shared.b32 %a{4 * step + number}, [%own + {begin}];"""
+
+    def product(step):
+        words = ", ".join(f"%a{4 * step + number}" for number in range(4))
+        left, last = ("%left", "0, 0") if place == "memory" else (f"{{{words}}}", "0")
+        return (descriptor("left", 0, ROWS, step) + descriptor("right", bytes_of_rows, width, step) + f"""
+  wgmma.mma_async.sync.aligned.m64n{width}k16.f32.bf16.bf16 {{{sums}}}, {left}, %right, 1, 1, 1, {last};""")
+
+    steps = range(STEPS // 16)
+    products = "".join(map(product, steps))
+    words = "".join(word(step, number) for step in steps for number in range(4)) if place == "registers" else ""
     zeros = "".join(f"\n  mov.f32 %sum{i}, 0f00000000;" for i in range(count))
     stores = "".join(f"\n  st.global.f32 [%result + {4 * THREADS * i}], %sum{i};" for i in range(count))
     return f"""
-.visible .entry columns_{width}(.param .u64 rows, .param .u64 columns, .param .u64 result)
+.visible .entry {place}_{width}(.param .u64 rows, .param .u64 columns, .param .u64 result)
 .reqntid {THREADS}
 {{
   .reg .pred %done;
-  .reg .b32 %thread, %place, %base, %at, %to, %w<4>;
+  .reg .b32 %thread, %place, %base, %at, %to, %own, %w<4>, %a<{STEPS // 4}>;
   .reg .b64 %rows, %columns, %result, %from, %wide, %left, %right;
   .reg .f32 %sum<{count}>;
   ld.param.u64 %rows, [rows];
@@ -77,6 +92,13 @@ copied_{name}:"""
   mov.u32 %base, operands;{copy("rows", 0, bytes_of_rows)}{copy("columns", bytes_of_rows, bytes_of_columns)}{zeros}
   fence.proxy.async;
   bar.sync 0;
+  // Of a warp's 16 rows, each eight are side by side: a word of each lane.
+  shr.u32 %to, %thread, 5;
+  and.b32 %own, %thread, 31;
+  shl.b32 %to, %to, 8;
+  shl.b32 %own, %own, 2;
+  add.u32 %own, %own, %to;
+  add.u32 %own, %own, %base;{words}
   wgmma.fence.sync.aligned;{products}
   wgmma.commit_group.sync.aligned;
   wgmma.wait_group.sync.aligned 0;
@@ -88,7 +110,7 @@ copied_{name}:"""
 
 def ptx():
     head = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 operands[];"
-    return head + "".join(entry(width) for width in WIDTHS) + "\n"
+    return head + "".join(entry(width, place) for width in WIDTHS for place in PLACES) + "\n"
 
 
 def rounded(value):
@@ -157,11 +179,11 @@ class Driver:
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         return address
 
-    def multiply(self, rows, columns):
-        """Bits of the product of the matrices of bf16, the second transposed."""
+    def multiply(self, rows, columns, place):
+        """Bits of the product of the matrices of bf16, the second transposed; rows are in a place."""
         width, function = len(columns), ctypes.c_void_p()
         self.call("cuModuleGetFunction", ctypes.byref(function), self.module,
-                  f"columns_{width}".encode())
+                  f"{place}_{width}".encode())
         operands = [packed(rows), packed(columns)]
         shared = sum(map(len, operands))
         self.call("cuFuncSetAttribute", function, 8, shared)
@@ -200,18 +222,23 @@ def check(driver):
     generator = random.Random(7)
     rows, columns = ([[rounded(generator.gauss(0, 1)) for _ in range(STEPS)] for _ in range(count)]
                      for count in (ROWS, WIDTHS[-1]))
-    whole = driver.multiply(rows, columns)
+    return check_rows(driver, rows, columns, "memory") or check_rows(driver, rows, columns, "registers")
+
+
+def check_rows(driver, rows, columns, place):
+    """The same for rows in a place."""
+    whole, where = driver.multiply(rows, columns, place), f"with rows in {place}, "
     if not is_product(whole, rows, columns):
-        return "numbers are not those of the product"
+        return where + "numbers are not those of the product"
     for width in WIDTHS:
-        part = driver.multiply(rows, columns[:width])
+        part = driver.multiply(rows, columns[:width], place)
         if part != [row[:width] for row in whole]:
-            return f"bits depend on the width, {width} or {WIDTHS[-1]} columns"
+            return where + f"bits depend on the width, {width} or {WIDTHS[-1]} columns"
     for places in MOVES:
-        if driver.multiply(rows, moved(columns, places)) != [moved(row, places) for row in whole]:
-            return f"bits depend on the column, or on {places} places"
-        if driver.multiply(moved(rows, places), columns) != moved(whole, places):
-            return f"bits depend on the row, or on {places} places"
+        if driver.multiply(rows, moved(columns, places), place) != [moved(row, places) for row in whole]:
+            return where + f"bits depend on the column, or on {places} places"
+        if driver.multiply(moved(rows, places), columns, place) != moved(whole, places):
+            return where + f"bits depend on the row, or on {places} places"
     return ""
 
 

@@ -136,11 +136,24 @@ const AttentionShape kShapes[] = {
 constexpr FloatProducts kAllProducts[] = {FloatProducts::Exact, FloatProducts::Bf16,
                                           FloatProducts::Tf32, FloatProducts::Tf32x3};
 
+/// Every kind of code: each precision, and bf16 by warpgroups.
+struct Kind {
+  FloatProducts products;
+  const char *target;
+};
+constexpr Kind kAllKinds[] = {{FloatProducts::Exact, "sm_80"},
+                              {FloatProducts::Bf16, "sm_80"},
+                              {FloatProducts::Tf32, "sm_80"},
+                              {FloatProducts::Tf32x3, "sm_80"},
+                              {FloatProducts::Bf16, "sm_90a"}};
+
 /// Covers one tile and two, one span and two, and an empty sequence.
-void expectDefinition(const AttentionShape &shape) {
+void expectDefinition(const AttentionShape &shape, const std::string &target = "sm_80") {
   SCOPED_TRACE(describe(shape));
-  EXPECT_LE(errorOf(shape, CompiledAttention(shape), Batch(shape, {5, 1, 70, 0, 33}).all()),
-            toleranceOf(shape.products));
+  const int64_t two = target == "sm_80" ? 70 : 150;
+  EXPECT_LE(
+      errorOf(shape, CompiledAttention(shape, target), Batch(shape, {5, 1, two, 0, 33}).all()),
+      toleranceOf(shape.products));
 }
 
 TEST(BlockAttention, AgreesWithItsDefinition) {
@@ -161,14 +174,21 @@ TEST(BlockAttention, AgreesWithItsDefinitionOnTensorCores) {
   }
 }
 
+TEST(BlockAttention, AgreesWithItsDefinitionByWarpgroups) {
+  for (const AttentionShape &shape : kShapes) {
+    expectDefinition(with(FloatProducts::Bf16, shape), "sm_90a");
+  }
+}
+
 /// Returns a random element of `choices`.
 template <typename Choice> Choice any(std::mt19937 &random, std::initializer_list<Choice> choices) {
   return choices.begin()[random() % choices.size()];
 }
 
-AttentionShape randomShape(std::mt19937 &random) {
-  AttentionShape shape = {
-      .heads = 0, .keySize = 1 + int64_t(random() % 70), .valueSize = 1 + int64_t(random() % 70)};
+AttentionShape randomShape(std::mt19937 &random, uint32_t most) {
+  AttentionShape shape = {.heads = 0,
+                          .keySize = 1 + int64_t(random() % most),
+                          .valueSize = 1 + int64_t(random() % most)};
   shape.keyShare = any<int64_t>(random, {1, 1, 2, 4});
   shape.valueShare = any<int64_t>(random, {1, 1, 2, 4});
   shape.heads = 4;
@@ -184,18 +204,30 @@ AttentionShape randomShape(std::mt19937 &random) {
   return shape;
 }
 
+/// Tests sequences of up to `longest` rows.
+void expectRandomBatch(const AttentionShape &shape, const std::string &target, std::mt19937 &random,
+                       uint32_t longest) {
+  SCOPED_TRACE(describe(shape));
+  std::vector<int64_t> lengths;
+  for (int i = 0; i < 3; ++i) {
+    lengths.push_back(int64_t(random() % longest));
+  }
+  lengths.push_back(1 + int64_t(random() % longest));
+  EXPECT_LE(errorOf(shape, CompiledAttention(shape, target), Batch(shape, lengths).all()),
+            toleranceOf(shape.products));
+}
+
 TEST(BlockAttention, AgreesWithItsDefinitionForRandomShapes) {
   std::mt19937 random(2026);
   for (int number = 0; number < 10; ++number) {
-    const AttentionShape shape = randomShape(random);
-    SCOPED_TRACE(describe(shape));
-    std::vector<int64_t> lengths;
-    for (int i = 0; i < 3; ++i) {
-      lengths.push_back(int64_t(random() % 80));
-    }
-    lengths.push_back(1 + int64_t(random() % 80));
-    EXPECT_LE(errorOf(shape, CompiledAttention(shape), Batch(shape, lengths).all()),
-              toleranceOf(shape.products));
+    expectRandomBatch(randomShape(random, /*most=*/70), "sm_80", random, /*longest=*/80);
+  }
+}
+TEST(BlockAttention, AgreesWithItsDefinitionForRandomShapesByWarpgroups) {
+  std::mt19937 random(2027);
+  for (int number = 0; number < 10; ++number) {
+    const AttentionShape shape = with(FloatProducts::Bf16, randomShape(random, /*most=*/128));
+    expectRandomBatch(shape, "sm_90a", random, /*longest=*/160);
   }
 }
 
@@ -229,15 +261,15 @@ void expectSameBits(const AttentionShape &shape, const std::vector<float> &found
 }
 
 TEST(BlockAttention, ASequenceHasTheSameBitsInAnyBatchAndDivision) {
-  for (const FloatProducts products : kAllProducts) {
+  for (const auto &[products, target] : kAllKinds) {
     for (const Visibility &visibility : {Visibility::all(), Visibility::band(20, 0)}) {
       const AttentionShape shape = {.heads = 2,
                                     .keySize = 24,
                                     .valueSize = 32,
                                     .visibility = visibility,
                                     .products = products};
-      SCOPED_TRACE(describe(shape));
-      const CompiledAttention attention(shape);
+      SCOPED_TRACE(describe(shape) + " " + target);
+      const CompiledAttention attention(shape, target);
       const Batch batch(shape, {50, 71, 20});
       const AttentionSequence &own = batch.sequences[1];
       const std::vector<float> alone = attention.run({{&own, 0, own.length}}).values;
@@ -257,10 +289,16 @@ TEST(BlockAttention, ASequenceHasTheSameBitsInAnyBatchAndDivision) {
   }
 }
 
-TEST(BlockAttention, HeadsOfADivisionHaveTheSameBits) {
-  const AttentionShape shape = {
-      .heads = 6, .keySize = 16, .valueSize = 16, .keyShare = 3, .valueShare = 3};
-  const CompiledAttention attention(shape);
+/// Heads that share keys, of which a division has a part.
+void expectHeadsOfADivision(const Kind &kind) {
+  const AttentionShape shape = {.heads = 6,
+                                .keySize = 16,
+                                .valueSize = 16,
+                                .products = kind.products,
+                                .keyShare = 3,
+                                .valueShare = 3};
+  SCOPED_TRACE(describe(shape) + " " + kind.target);
+  const CompiledAttention attention(shape, kind.target);
   const Batch batch(shape, {30, 9});
   const std::vector<float> all = attention.run(batch.all()).values;
   KernelLaunch part = attention.launchOf(batch.all());
@@ -278,8 +316,13 @@ TEST(BlockAttention, HeadsOfADivisionHaveTheSameBits) {
   }
 }
 
+TEST(BlockAttention, HeadsOfADivisionHaveTheSameBits) {
+  expectHeadsOfADivision({FloatProducts::Exact, "sm_80"});
+  expectHeadsOfADivision({FloatProducts::Bf16, "sm_90a"});
+}
+
 TEST(BlockAttention, ATextHasTheSameBitsInAnyChunks) {
-  for (const FloatProducts products : kAllProducts) {
+  for (const auto &[products, target] : kAllKinds) {
     for (const Visibility &visibility : {Visibility::causal(), Visibility::band(25, 0)}) {
       const AttentionShape shape = {.heads = 2,
                                     .keySize = 16,
@@ -288,8 +331,8 @@ TEST(BlockAttention, ATextHasTheSameBitsInAnyChunks) {
                                     .products = products,
                                     .isCached = true,
                                     .biasDistance = 9};
-      SCOPED_TRACE(describe(shape));
-      const CompiledAttention attention(shape);
+      SCOPED_TRACE(describe(shape) + " " + target);
+      const CompiledAttention attention(shape, target);
       const Batch batch(shape, {80, 40});
       const AttentionSequence &own = batch.sequences.front(), &other = batch.sequences.back();
       const std::vector<float> whole = attention.run({{&own, 0, 80}}).values;
@@ -299,6 +342,29 @@ TEST(BlockAttention, ATextHasTheSameBitsInAnyChunks) {
         const std::vector<float> found = attention.run({{&other, 30, 10}, chunk}).values;
         expectSameBits(shape, found, 10, whole, chunk.first, chunk.rows);
       }
+    }
+  }
+}
+
+TEST(BlockAttention, ALongTextHasTheSameBitsByWarpgroups) {
+  // Several spans more than there are stages, and rows of both warpgroups of a tile.
+  for (const int64_t size : {32, 64, 128}) {
+    const AttentionShape shape = {.heads = 1,
+                                  .keySize = size,
+                                  .valueSize = size,
+                                  .visibility = Visibility::causal(),
+                                  .products = FloatProducts::Bf16,
+                                  .isCached = true};
+    SCOPED_TRACE(describe(shape));
+    const CompiledAttention attention(shape, "sm_90a");
+    const Batch batch(shape, {400, 90});
+    const AttentionSequence &own = batch.sequences.front(), &other = batch.sequences.back();
+    const std::vector<float> whole = attention.run({{&own, 0, 400}}).values;
+    for (const AttentionPart &chunk :
+         {AttentionPart{&own, 0, 130}, {&own, 130, 200}, {&own, 390, 2}, {&own, 399, 1}}) {
+      SCOPED_TRACE("from row " + std::to_string(chunk.first));
+      const std::vector<float> found = attention.run({{&other, 80, 10}, chunk}).values;
+      expectSameBits(shape, found, 10, whole, chunk.first, chunk.rows);
     }
   }
 }
@@ -322,6 +388,14 @@ TEST(BlockAttention, NothingDependsOnTheOrderOfThreads) {
   }
 }
 
+/// Returns the share of passes over the banks of shared memory that conflicts cause.
+double conflictsOf(const AttentionShape &shape, const std::string &target) {
+  const KernelOutcome outcome = CompiledAttention(shape, target).run(Batch(shape, {64}).all());
+  EXPECT_EQ(outcome.report, "");
+  EXPECT_GT(outcome.banks.least, 0U);
+  return double(outcome.banks.passes) / double(outcome.banks.least) - 1;
+}
+
 TEST(BlockAttention, LanesWantDifferentBanks) {
   // Accesses to queries, keys and values have no bank conflicts, except that two rows of 16 words,
   // which are stored at once, share four banks.
@@ -330,12 +404,22 @@ TEST(BlockAttention, LanesWantDifferentBanks) {
     for (const int64_t size : {32, 64, 128}) {
       const AttentionShape shape = {
           .heads = 1, .keySize = size, .valueSize = size, .products = products};
-      const KernelOutcome outcome = CompiledAttention(shape).run(Batch(shape, {64}).all());
-      ASSERT_EQ(outcome.report, "");
-      ASSERT_GT(outcome.banks.least, 0U);
-      EXPECT_LE(double(outcome.banks.passes) / double(outcome.banks.least) - 1,
+      EXPECT_LE(conflictsOf(shape, "sm_80"),
                 products == FloatProducts::Bf16 && size == 32 ? mostOfShortRows : most)
           << describe(shape);
+    }
+  }
+}
+TEST(BlockAttention, ThreadsOfWarpgroupsWantDifferentBanks) {
+  for (const bool isCached : {false, true}) {
+    for (const int64_t size : {16, 32, 64, 128}) {
+      const AttentionShape shape = {.heads = 1,
+                                    .keySize = size,
+                                    .valueSize = size,
+                                    .visibility = Visibility::causal(),
+                                    .products = FloatProducts::Bf16,
+                                    .isCached = isCached};
+      EXPECT_EQ(conflictsOf(shape, "sm_90a"), 0) << describe(shape);
     }
   }
 }

@@ -67,21 +67,23 @@ static void replaceCalls(llvm::Function &operation, llvm::StringRef emulated) {
 }
 
 /// Returns the name of the only instruction in the text of inline assembly: the other lines declare
-/// registers and set predicates.
+/// registers and set predicates. If its first matrix is in registers as well, which makes a second
+/// list of registers, the name ends with ".words".
 static std::string instructionOf(llvm::StringRef text) {
   for (llvm::StringRef line : llvm::split(text, '\n')) {
     const llvm::StringRef name = line.trim().split(' ').first;
     const bool isOther =
         name.empty() || name == "{" || name == "}" || name == ".reg" || name.starts_with("setp.");
     if (!isOther) {
-      return name.str();
+      return name.rtrim(';').str() + (line.contains("}, {") ? ".words" : "");
     }
   }
   return "";
 }
 
-/// Calls the device instead of inline assembly. Its results are registers, which it also reads: its
-/// first operands. They are passed in memory, with their number.
+/// Calls the device instead of inline assembly. Its results are registers. If it reads them too,
+/// they are its first operands; otherwise they have contained anything, here NaN. They are passed
+/// in memory, with their number.
 static void replaceAssembly(llvm::CallInst &call, llvm::StringRef instruction) {
   const auto *const assembly = llvm::cast<llvm::InlineAsm>(call.getCalledOperand());
   auto *const type = llvm::cast<llvm::StructType>(call.getType());
@@ -90,12 +92,15 @@ static void replaceAssembly(llvm::CallInst &call, llvm::StringRef instruction) {
   llvm::IRBuilder<> frame(&*call.getFunction()->getEntryBlock().getFirstInsertionPt());
   llvm::Value *const registers = frame.CreateAlloca(type);
   llvm::IRBuilder<> builder(&call);
+  const bool areRead = constraints.size() > count && constraints[count].Codes.front() == "0";
   for (unsigned i = 0; i < count; ++i) {
-    assert(constraints[count + i].Codes.front() == std::to_string(i) && "a register is read first");
-    builder.CreateStore(call.getArgOperand(i), builder.CreateStructGEP(type, registers, i));
+    assert((!areRead || constraints[count + i].Codes.front() == std::to_string(i)) &&
+           "all registers are read, or none");
+    llvm::Value *const before = areRead ? call.getArgOperand(i) : builder.getInt32(~0U);
+    builder.CreateStore(before, builder.CreateStructGEP(type, registers, i));
   }
   llvm::SmallVector<llvm::Value *> arguments = {registers, builder.getInt32(count)};
-  llvm::append_range(arguments, llvm::drop_begin(call.args(), count));
+  llvm::append_range(arguments, llvm::drop_begin(call.args(), areRead ? count : 0));
   llvm::SmallVector<llvm::Type *> types;
   for (llvm::Value *each : arguments) {
     types.push_back(each->getType());

@@ -2,8 +2,8 @@
 ///
 /// The emulated GPU reports products of warpgroups with one defect each, planted in the code
 /// between the emitter and the code generator, in the tile for many rows, which is emitted last.
+#include "tests/EmulatedCompiler/PlantedWarpgroupDefects.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
-#include "tests/EmulatedCompiler/PlantedDefects.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -17,26 +17,6 @@ namespace {
 
 /// More slabs than stages, three tiles for two blocks, and rows and panels past the end.
 constexpr ProductShape kShape = {97, 384, 257, 0, true, true};
-
-/// Replaces an i32 operand by its sum with a number.
-void addTo(OpOperand &operand, int32_t number) {
-  OpBuilder builder(operand.getOwner());
-  const Location location = operand.getOwner()->getLoc();
-  const Type type = operand.get().getType();
-  Value other =
-      LLVM::ConstantOp::create(builder, location, type, builder.getIntegerAttr(type, number));
-  operand.set(LLVM::AddOp::create(builder, location, type, operand.get(), other));
-}
-
-LLVM::InlineAsmOp lastAssembly(LLVM::LLVMFuncOp function, StringRef instruction) {
-  LLVM::InlineAsmOp last;
-  for (LLVM::InlineAsmOp each : all<LLVM::InlineAsmOp>(function)) {
-    if (each.getAsmString().contains(instruction)) {
-      last = each;
-    }
-  }
-  return last;
-}
 
 /// The operands of a product that follow the sums.
 enum class Operand : unsigned { Rows, Columns, Adds };
@@ -60,18 +40,6 @@ template <Operand operand, int32_t bytes> void matrixMoved(LLVM::LLVMFuncOp func
   addTo(operandOf(lastAssembly(function, "wgmma.mma_async"), operand), bytes / 16);
 }
 
-/// Erases the last operation of a kind, or the one before it.
-template <typename Op, size_t fromLast = 1> void missing(LLVM::LLVMFuncOp function) {
-  const auto found = all<Op>(function);
-  found[found.size() - fromLast]->erase();
-}
-
-template <typename Op> void allMissing(LLVM::LLVMFuncOp function) {
-  for (Op each : all<Op>(function)) {
-    each->erase();
-  }
-}
-
 void sumsUsedEarly(LLVM::LLVMFuncOp function) {
   LLVM::InlineAsmOp wait = lastAssembly(function, "wgmma.wait_group");
   for (Operation *user : llvm::make_early_inc_range(wait.getRes().getUsers())) {
@@ -85,43 +53,9 @@ void oneGroupTooFew(LLVM::LLVMFuncOp function) {
   await.setGroup(await.getGroup() + 1);
 }
 
-/// The consumer's wait is emitted after the producer's.
-NVVM::MBarrierTryWaitOp waitOf(LLVM::LLVMFuncOp function, bool isConsumer) {
-  const auto waits = all<NVVM::MBarrierTryWaitOp>(function);
-  return waits[waits.size() - (isConsumer ? 1 : 2)];
-}
-
-template <bool isConsumer> void wrongPhase(LLVM::LLVMFuncOp function) {
-  NVVM::MBarrierTryWaitOp wait = waitOf(function, isConsumer);
-  OpBuilder builder(wait);
-  Value one = LLVM::ConstantOp::create(builder, wait.getLoc(), builder.getI32Type(),
-                                       builder.getI32IntegerAttr(1));
-  wait.getStateOrPhaseMutable().assign(
-      LLVM::XOrOp::create(builder, wait.getLoc(), wait.getStateOrPhase(), one));
-}
-
-template <bool isConsumer> void noWait(LLVM::LLVMFuncOp function) {
-  NVVM::MBarrierTryWaitOp wait = waitOf(function, isConsumer);
-  OpBuilder builder(wait);
-  wait.getRes().replaceAllUsesWith(LLVM::ConstantOp::create(builder, wait.getLoc(),
-                                                            builder.getI1Type(),
-                                                            builder.getBoolAttr(true))
-                                       .getResult());
-  if (!isConsumer) {
-    wait->erase();
-  }
-}
-
 template <int32_t bytes> void otherBytes(LLVM::LLVMFuncOp function) {
   auto arrive = all<NVVM::MBarrierArriveExpectTxOp>(function).back();
   addTo(arrive.getTxcountMutable(), bytes);
-}
-
-/// Mbarriers are initialised in pairs: "full", then "empty".
-template <bool isFull, int32_t number> void otherArrivals(LLVM::LLVMFuncOp function) {
-  const auto creations = all<NVVM::MBarrierInitOp>(function);
-  NVVM::MBarrierInitOp creation = creations[creations.size() - (isFull ? 2 : 1)];
-  addTo(creation.getCountMutable(), number);
 }
 
 template <int32_t bytes> void copyMoved(LLVM::LLVMFuncOp function) {
@@ -129,19 +63,8 @@ template <int32_t bytes> void copyMoved(LLVM::LLVMFuncOp function) {
   copy.getDstMemMutable().assign(moved(copy, copy.getDstMem(), bytes));
 }
 
-/// A thread of the last warpgroup waits at a barrier first.
-void oneThreadElsewhere(LLVM::LLVMFuncOp function) {
-  NVVM::WgmmaFenceAlignedOp fence = all<NVVM::WgmmaFenceAlignedOp>(function).back();
-  Block *const before = fence->getBlock();
-  Block *const rest = before->splitBlock(fence);
-  OpBuilder builder(function.getContext());
-  Block *const aside = builder.createBlock(rest);
-  NVVM::Barrier0Op::create(builder, function.getLoc());
-  LLVM::BrOp::create(builder, function.getLoc(), rest);
-  builder.setInsertionPointToEnd(before);
-  Value isAside = threadIs(builder, function, LLVM::ICmpPredicate::eq, 300);
-  LLVM::CondBrOp::create(builder, function.getLoc(), isAside, aside, rest);
-}
+/// The consumer's wait is emitted after the producer's.
+constexpr size_t kConsumerWait = 1, kProducerWait = 2;
 
 constexpr char kRefilled[] = "race: (begins to copy to|writes) byte [0-9]+ of shared memory, which "
                              "a product of warpgroup [12] reads that is not awaited";
@@ -167,12 +90,12 @@ const Defect kDefects[] = {
     {"nothingCommitted", allMissing<NVVM::WgmmaGroupSyncAlignedOp>, kRefilled},
     {"oneGroupTooFew", oneGroupTooFew, kRefilled},
     {"sumsUsedEarly", sumsUsedEarly, "reads a sum that was stored before its product was awaited"},
-    {"consumerInWrongPhase", wrongPhase</*isConsumer=*/true>, kTooEarly},
-    {"producerInWrongPhase", wrongPhase</*isConsumer=*/false>,
+    {"consumerInWrongPhase", wrongPhase<kConsumerWait>, kTooEarly},
+    {"producerInWrongPhase", wrongPhase<kProducerWait>,
      "deadlock: .*128 threads wait for phase 0 of the mbarrier at byte [0-9]+ of shared memory, "
      "which lacks 8 arrivals and 0 bytes"},
-    {"consumerDoesNotWait", noWait</*isConsumer=*/true>, kTooEarly},
-    {"producerDoesNotWait", noWait</*isConsumer=*/false>,
+    {"consumerDoesNotWait", noWait<kConsumerWait, /*isErased=*/false>, kTooEarly},
+    {"producerDoesNotWait", noWait<kProducerWait, /*isErased=*/true>,
      "race: (begins to copy to|writes) byte [0-9]+ of shared memory(, which .* (read|written) "
      "since the last barrier|, which a product of warpgroup [12] reads that is not awaited| while "
      "a copy)|arrives 1 times at the mbarrier at byte [0-9]+ of shared memory, which expects 0"},

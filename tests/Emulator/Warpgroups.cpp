@@ -19,13 +19,14 @@ constexpr uint32_t rowsOfProduct = 64, stepsOfProduct = 16;
 constexpr uint32_t coreRows = 8, partBytes = 16, partsOfProduct = 2;
 
 /// Registers whose product is not awaited contain this NaN, with a number of sums and of a
-/// register.
-constexpr uint32_t pendingMark = 0xFFE50000, markBits = 0xFFFF0000;
+/// register. It is a signalling one: any arithmetic makes it quiet.
+constexpr uint32_t pendingMark = 0xFFA50000, quietBit = 0x00400000, markBits = 0xFFFF0000;
 constexpr uint32_t registerBits = 7, mostSums = 512;
 uint32_t pendingWord(uint32_t sums, int32_t index) {
   return pendingMark | sums << registerBits | uint32_t(index);
 }
 bool isPending(uint32_t word) { return (word & markBits) == pendingMark; }
+bool isComputedEarly(uint32_t word) { return isPending(word & ~quietBit) && !isPending(word); }
 uint32_t sumsOfWord(uint32_t word) { return (word & ~markBits) >> registerBits; }
 int32_t indexOfWord(uint32_t word) { return int32_t(word & ((1U << registerBits) - 1)); }
 
@@ -38,6 +39,23 @@ size_t placeOfSum(int thread, int32_t index, int32_t columns) {
 
 const Multiplying &operandsOf(const void *thread) {
   return *static_cast<const Multiplying *>(thread);
+}
+
+/// Returns an error if a register is the result of arithmetic on a sum that was not awaited.
+std::string problemOfRegisters(const float *registers, int32_t count) {
+  return std::any_of(registers, registers + count,
+                     [](float each) { return isComputedEarly(std::bit_cast<uint32_t>(each)); })
+             ? "has computed with a sum before its product was awaited"
+             : "";
+}
+std::string problemOfRegisters(void *const *threads) {
+  for (int thread = 0; thread < warpgroupThreads; ++thread) {
+    const auto &own = *static_cast<const Awaiting *>(threads[thread]);
+    if (std::string problem = problemOfRegisters(own.registers, own.count); !problem.empty()) {
+      return problem;
+    }
+  }
+  return "";
 }
 
 /// Returns the error in operands that all threads must pass alike.
@@ -55,6 +73,26 @@ std::string problemOfOperands(void *const *threads) {
 }
 
 using Elements = std::vector<double>;
+
+/// Returns the first matrix, [64][16], from the registers of all threads; empty if it is in memory.
+/// The words of a thread: steps 2 t and 2 t + 1 of row g and of row g + 8, then those steps plus 8.
+Elements elementsOfWords(void *const *threads) {
+  if (operandsOf(threads[0]).words == nullptr) {
+    return {};
+  }
+  Elements elements(size_t(rowsOfProduct) * stepsOfProduct);
+  for (int thread = 0; thread < warpgroupThreads; ++thread) {
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t word = operandsOf(threads[thread]).words[i];
+      const int row = thread / 32 * 16 + thread % 32 / 4 + i % 2 * 8;
+      const int step = thread % 4 * 2 + i / 2 * 8;
+      double *const two = &elements[size_t(row) * stepsOfProduct + size_t(step)];
+      two[0] = std::bit_cast<float>(word << 16);
+      two[1] = std::bit_cast<float>(word & 0xFFFF0000U);
+    }
+  }
+  return elements;
+}
 
 /// Reads rows of a matrix, [rows][16].
 Elements elementsOf(const MatrixInMemory &matrix, uint32_t rows) {
@@ -128,9 +166,9 @@ void Products::begin(int threads) {
   isUsed = false;
 }
 
-std::string Products::fence(int warpgroup) {
+std::string Products::fence(int warpgroup, void *const *threads) {
   warpgroups[size_t(warpgroup)].isFenced = true;
-  return "";
+  return problemOfRegisters(threads);
 }
 
 /// Returns the sums to which a product is added: those in flight, or new ones with the numbers in
@@ -143,6 +181,9 @@ std::string Products::sumsOf(int warpgroup, void *const *threads, uint32_t &numb
   number = sumsOfWord(std::bit_cast<uint32_t>(operandsOf(threads[0]).registers[0]));
   for (int thread = 0; thread < warpgroupThreads; ++thread) {
     const float *const registers = operandsOf(threads[thread]).registers;
+    if (std::string problem = problemOfRegisters(registers, count); !problem.empty()) {
+      return problem;
+    }
     for (int32_t i = 0; i < count; ++i) {
       pending += std::bit_cast<uint32_t>(registers[i]) == pendingWord(number, i) ? 1 : 0;
       values[placeOfSum(thread, i, columns)] = registers[i];
@@ -169,22 +210,32 @@ std::string Products::multiply(int warpgroup, void *const *threads) {
   order().use();
   isUsed = true;
   const Multiplying &first = operandsOf(threads[0]);
-  Product product = {0, {}, {}, first.addsToSums != 0};
+  Warpgroup &own = warpgroups[size_t(warpgroup)];
+  Product product = {0, {}, {}, first.addsToSums != 0, elementsOfWords(threads)};
   std::string problem = problemOfOperands(threads);
   const auto then = [&](auto step) {
     if (problem.empty()) {
       problem = step();
     }
   };
-  then([&] { return MatrixInMemory::decode(first.a, product.a); });
+  if (product.words.empty()) {
+    then([&] { return MatrixInMemory::decode(first.a, product.a); });
+  } else {
+    then([&]() -> std::string {
+      return own.isFenced
+                 ? ""
+                 : "multiplies words in registers without wgmma.fence since they were written";
+    });
+  }
   then([&] { return MatrixInMemory::decode(first.b, product.b); });
   then([&] { return sumsOf(warpgroup, threads, product.sums); });
-  then([&] { return beginMatrix(warpgroup, product.a, rowsOfProduct); });
+  if (product.words.empty()) {
+    then([&] { return beginMatrix(warpgroup, product.a, rowsOfProduct); });
+  }
   then([&] { return beginMatrix(warpgroup, product.b, uint32_t(first.count) * 2); });
   if (!problem.empty()) {
     return problem;
   }
-  Warpgroup &own = warpgroups[size_t(warpgroup)];
   ++own.sums[product.sums].inFlight;
   own.open.push_back(product);
   for (int thread = 0; thread < warpgroupThreads; ++thread) {
@@ -206,7 +257,9 @@ std::string Products::commit(int warpgroup) {
 void Products::finish(int warpgroup, const Product &product) {
   Sums &sums = warpgroups[size_t(warpgroup)].sums.at(product.sums);
   const auto columns = uint32_t(sums.columns);
-  const Elements a = elementsOf(product.a, rowsOfProduct), b = elementsOf(product.b, columns);
+  const bool areWords = !product.words.empty();
+  const Elements a = areWords ? product.words : elementsOf(product.a, rowsOfProduct);
+  const Elements b = elementsOf(product.b, columns);
   for (uint32_t row = 0; row < rowsOfProduct; ++row) {
     for (uint32_t column = 0; column < columns; ++column) {
       float &sum = sums.values[size_t(row) * columns + column];
@@ -224,7 +277,7 @@ void Products::finish(int warpgroup, const Product &product) {
     readers.push_back(warpgroup * warpgroupThreads + thread);
   }
   for (uint32_t part = 0; part < partsOfProduct; ++part) {
-    for (uint32_t row = 0; row < rowsOfProduct; ++row) {
+    for (uint32_t row = 0; row < rowsOfProduct && !areWords; ++row) {
       sharedMemory().endProduct(readers, SharedMemory::addressOf(product.a.placeOf(row, part)));
     }
     for (uint32_t row = 0; row < columns; ++row) {
@@ -249,6 +302,9 @@ void Products::handOver(Warpgroup &of, void *const *threads) {
 }
 
 std::string Products::await(int warpgroup, void *const *threads) {
+  if (std::string problem = problemOfRegisters(threads); !problem.empty()) {
+    return problem;
+  }
   Warpgroup &own = warpgroups[size_t(warpgroup)];
   const auto &first = *static_cast<const Awaiting *>(threads[0]);
   while (int64_t(own.groups.size()) > first.running) {
@@ -289,7 +345,7 @@ std::string Products::problemOfRead(uint64_t address, size_t bytes) const {
        at += sizeof(uint32_t)) {
     uint32_t word = 0;
     std::memcpy(&word, reinterpret_cast<const void *>(at), sizeof word);
-    if (isPending(word)) {
+    if (isPending(word) || isComputedEarly(word)) {
       return "reads a sum that was stored before its product was awaited";
     }
   }
@@ -302,7 +358,9 @@ using namespace heddle::emulator;
 
 // --- functions that kernels call -----------------------------------------------------------------
 
-static std::string fenceAll(int warpgroup, void *const *) { return products().fence(warpgroup); }
+static std::string fenceAll(int warpgroup, void *const *threads) {
+  return products().fence(warpgroup, threads);
+}
 static std::string commitAll(int warpgroup, void *const *) { return products().commit(warpgroup); }
 static std::string awaitAll(int warpgroup, void *const *threads) {
   return products().await(warpgroup, threads);
@@ -312,7 +370,8 @@ static std::string multiplyAll(int warpgroup, void *const *threads) {
 }
 
 HEDDLE_EMULATED void heddle_emulated_wgmma_fence_sync_aligned(void) {
-  meetWarpgroup("wgmma.fence", nullptr, fenceAll);
+  Awaiting own = {nullptr, 0, 0};
+  meetWarpgroup("wgmma.fence", &own, fenceAll);
 }
 HEDDLE_EMULATED void heddle_emulated_wgmma_commit_group_sync_aligned(void) {
   meetWarpgroup("wgmma.commit_group", nullptr, commitAll);
@@ -322,7 +381,11 @@ HEDDLE_EMULATED void heddle_emulated_wgmma_wait_group_sync_aligned(int64_t runni
   meetWarpgroup("wgmma.wait_group", &own, awaitAll);
 }
 
-// Inline assembly: the first two arguments are registers that it reads and writes.
+// Inline assembly: the first two arguments are registers that it writes, and perhaps reads.
+HEDDLE_EMULATED void heddle_emulated_asm_wgmma_fence_sync_aligned(float *registers, int32_t count) {
+  Awaiting own = {registers, count, 0};
+  meetWarpgroup("wgmma.fence", &own, fenceAll);
+}
 HEDDLE_EMULATED void heddle_emulated_asm_wgmma_wait_group_sync_aligned(float *registers,
                                                                        int32_t count,
                                                                        int32_t running) {
@@ -330,18 +393,34 @@ HEDDLE_EMULATED void heddle_emulated_asm_wgmma_wait_group_sync_aligned(float *re
   meetWarpgroup("wgmma.wait_group", &own, awaitAll);
 }
 
+// Both forms: the first matrix in shared memory, or in registers, where it cannot be transposed.
 #define HEDDLE_WGMMA(columns)                                                                      \
   HEDDLE_EMULATED void                                                                             \
   heddle_emulated_asm_wgmma_mma_async_sync_aligned_m64n##columns##k16_f32_bf16_bf16(               \
       float *registers, int32_t count, uint64_t a, uint64_t b, int32_t addsToSums, int32_t scaleA, \
       int32_t scaleB, int32_t transposesA, int32_t transposesB) {                                  \
-    Multiplying own = {registers, count,  a,           b,          addsToSums,                     \
-                       scaleA,    scaleB, transposesA, transposesB};                               \
+    Multiplying own = {registers,  count,  nullptr, a,           b,                                \
+                       addsToSums, scaleA, scaleB,  transposesA, transposesB};                     \
+    meetWarpgroup("wgmma.m64n" #columns "k16", &own, multiplyAll);                                 \
+  }                                                                                                \
+  HEDDLE_EMULATED void                                                                             \
+  heddle_emulated_asm_wgmma_mma_async_sync_aligned_m64n##columns##k16_f32_bf16_bf16_words(         \
+      float *registers, int32_t count, uint32_t word0, uint32_t word1, uint32_t word2,             \
+      uint32_t word3, uint64_t b, int32_t addsToSums, int32_t scaleA, int32_t scaleB,              \
+      int32_t transposesB) {                                                                       \
+    const uint32_t words[] = {word0, word1, word2, word3};                                         \
+    Multiplying own = {registers, count, words, 0, b, addsToSums, scaleA, scaleB, 0, transposesB}; \
     meetWarpgroup("wgmma.m64n" #columns "k16", &own, multiplyAll);                                 \
   }
 HEDDLE_WGMMA(8)
+HEDDLE_WGMMA(16)
+HEDDLE_WGMMA(32)
 HEDDLE_WGMMA(48)
+HEDDLE_WGMMA(64)
+HEDDLE_WGMMA(80)
 HEDDLE_WGMMA(96)
+HEDDLE_WGMMA(112)
+HEDDLE_WGMMA(128)
 HEDDLE_WGMMA(144)
 HEDDLE_WGMMA(192)
 HEDDLE_WGMMA(256)

@@ -3,7 +3,7 @@
 /// Products of warpgroups: wgmma, as the PTX manual defines it. A product reads its matrices in
 /// shared memory at any time until its group is awaited, so they are read then, and not earlier.
 /// Until then its sums are not in the registers of the threads: these contain numbers by which the
-/// emulator knows them again.
+/// emulator knows them again, even if a thread has computed with them.
 #ifndef HEDDLE_TESTS_EMULATOR_WARPGROUPS_H
 #define HEDDLE_TESTS_EMULATOR_WARPGROUPS_H
 
@@ -31,17 +31,19 @@ struct MatrixInMemory {
   uint32_t placeOf(uint32_t row, uint32_t part) const;
 };
 
-/// The operands of wgmma.mma_async, as a thread passes them.
+/// The operands of wgmma.mma_async, as a thread passes them. The first matrix is in memory, or its
+/// elements are in registers: four words of bf16 for each thread.
 struct Multiplying {
   float *registers;
   int32_t count;
+  const uint32_t *words;
   uint64_t a;
   uint64_t b;
   int32_t addsToSums;
   int32_t scaleA, scaleB, transposesA, transposesB;
 };
 
-/// Registers that a thread hands over while it waits; none if `count` is 0.
+/// Registers that a thread hands over at a fence, or while it waits; none if `count` is 0.
 struct Awaiting {
   float *registers;
   int32_t count;
@@ -53,7 +55,7 @@ struct Awaiting {
 class Products {
 public:
   void begin(int threads);
-  std::string fence(int warpgroup);
+  std::string fence(int warpgroup, void *const *threads);
   std::string multiply(int warpgroup, void *const *threads);
   std::string commit(int warpgroup);
   std::string await(int warpgroup, void *const *threads);
@@ -73,6 +75,9 @@ private:
     uint32_t sums;
     MatrixInMemory a, b;
     bool addsToSums;
+    /// The elements of the first matrix, if it is in registers, which must not change before the
+    /// product is awaited; otherwise empty.
+    std::vector<double> words = {};
   };
   struct Warpgroup {
     bool isFenced = false;

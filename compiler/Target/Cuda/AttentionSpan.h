@@ -114,6 +114,24 @@ struct SpanRows {
   mlir::Value areAligned = {};
 };
 
+/// Loads four numbers from `number` on of the row at a position; those past the last one are zero.
+/// `together` says that they are aligned to 16 bytes.
+mlir::Value loadFour(BlockCode &block, const SpanRows &rows, mlir::Value position,
+                     mlir::Value number, bool together);
+/// Emits loads twice, for rows that are aligned as `areAligned` says, if it is not null, and for
+/// others; returns what the right ones return.
+llvm::SmallVector<mlir::Value>
+loadAligned(BlockCode &block, mlir::Value areAligned,
+            llvm::function_ref<llvm::SmallVector<mlir::Value>(bool together)> load);
+/// Loads number `number`, or the last one if there is none, of `count` adjacent rows from a
+/// multiple of `count` on, which divides HEDDLE_BLOCK. Rows outside [from, to) are zero, and are
+/// not read; without `from`, all rows are there.
+llvm::SmallVector<mlir::Value> loadColumn(BlockCode &block, const SpanRows &rows, mlir::Value first,
+                                          mlir::Value number, int64_t count, mlir::Value from,
+                                          mlir::Value to);
+/// Returns whether neighbouring threads take neighbouring rows of keys.
+bool hasRowsTogether(const SpanRows &rows);
+
 /// Loads a thread's part of the span of keys or values from position `first` on. Rows outside
 /// [from, to) are zero; their loads read memory of a row inside instead.
 llvm::SmallVector<mlir::Value> loadSpan(BlockCode &block, const SpanShape &shape,
@@ -150,6 +168,53 @@ llvm::SmallVector<mlir::Value> updateSoftmax(BlockCode &block, SoftmaxState &sta
                                              llvm::MutableArrayRef<mlir::Value> scores);
 /// Returns the sum of a row over its lanes.
 mlir::Value sumOfRow(BlockCode &block, mlir::Value ofLane);
+
+// --- a tile of queries ---------------------------------------------------------------------------
+
+/// The queries of a tile and the keys that they see. Warps have warpRows() rows each.
+class QueryTile {
+public:
+  /// `warp` is the number of the warp among those that hold scores.
+  QueryTile(BlockCode &block, AttentionTile &a, const SpanShape &shape, mlir::Value warp);
+
+  /// Enters the tile from number `query` on, of queries before `last`.
+  void enter(mlir::Value query, mlir::Value last);
+  /// Enters the lane's rows and the addresses of their queries.
+  llvm::SmallVector<mlir::Value> enterRows(mlir::Value g);
+  /// Enters the range of keys that any row sees.
+  void enterKeys();
+
+  /// Returns the keys or values of the current heads.
+  SpanRows keysOrValues(bool areKeys) const;
+  /// Returns query number `inTile` of the tile; those past the last query repeat it.
+  QueryPlace placeAt(mlir::Value inTile) const;
+  mlir::Value addressOf(const QueryPlace &place) const;
+  /// Returns whether four numbers, from a multiple of four on, are aligned to 16 bytes in rows that
+  /// begin at `address`, `stride` elements apart; null if they are known not to be.
+  mlir::Value areAligned(mlir::Value address, int64_t stride, int64_t size) const;
+
+  /// Stores result[row][head] = sums of values, laneValues() for each of the lane's rows, divided
+  /// by the sum of weights.
+  void store(const SoftmaxState &softmax, llvm::ArrayRef<mlir::Value> sums,
+             const SpanThread &thread,
+             llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const;
+
+  /// The lane's rows, the number of queries before the warp's, the number of queries, and the range
+  /// of keys.
+  llvm::SmallVector<LaneRow> rows;
+  mlir::Value before, count, from, to;
+
+private:
+  LaneRow rowOf(mlir::Value query) const;
+  LaneRow rowOf(const QueryPlace &place) const;
+  mlir::Value narrow(mlir::Value number) const;
+
+  BlockCode &block;
+  VectorCode &code;
+  AttentionTile &a;
+  const SpanShape &shape;
+  mlir::Value first, lastQuery;
+};
 
 /// Return the elements of a vector, and a vector of elements.
 llvm::SmallVector<mlir::Value> elementsOf(VectorCode &code, mlir::Value vector);

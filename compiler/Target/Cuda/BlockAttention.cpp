@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Selects the attention kernels that blocks compute, and emits the tiles of a call
-/// (docs/decisions/0058).
+/// (docs/decisions/0058). Those of bf16 on Hopper are in WarpgroupAttention.cpp; others:
 ///
 ///   for each sequence and run of heads that share keys: for each tile of its queries:
 ///     load the queries; load the keys of the first span
@@ -14,10 +14,9 @@
 #include "compiler/Target/Cuda/BlockAttention.h"
 
 #include "compiler/Parameters/FloatProducts.h"
-#include "compiler/Target/Cuda/AttentionSpan.h"
+#include "compiler/Target/Cuda/WarpgroupAttention.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 
@@ -66,12 +65,8 @@ static std::string problemOf(dataflow::KernelOp kernel, dataflow::AttentionAttr 
   return "";
 }
 
-static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
-  const int64_t keySize = computes.getKeySize(), valueSize = computes.getValueSize();
+static SpanShape shapeOf(Units units, int64_t keySize, int64_t valueSize) {
   const int64_t size = std::max(keySize, valueSize);
-  const Units units = computes.getArithmetic() == dataflow::Arithmetic::Bf16
-                          ? Units::Bf16
-                          : unitsFor(floatProductsOf(kernel));
   // Spans have the largest size for which ptxas keeps everything in registers; it uses fewer
   // registers if blocks are small.
   if (size <= mostNumbersOf(units)) {
@@ -90,19 +85,50 @@ static SpanShape shapeOf(dataflow::KernelOp kernel, dataflow::AttentionAttr comp
              : SpanShape{Units::Fma, /*warps=*/4, /*laneRows=*/1, /*keys=*/16, keySize, valueSize};
 }
 
-std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel) {
+namespace {
+/// How blocks compute a kernel.
+struct Choice {
+  SpanShape shape;
+  /// Whether warpgroups do, which have threads and shared memory of their own.
+  bool isByWarpgroups;
+
+  int64_t threads() const { return isByWarpgroups ? kAttentionThreads : shape.threads(); }
+  int64_t bytes() const { return isByWarpgroups ? WarpgroupSpans(shape).bytes() : shape.bytes(); }
+};
+} // namespace
+
+static Choice choose(dataflow::KernelOp kernel, dataflow::AttentionAttr computes,
+                     const TargetDescription &target) {
+  const int64_t keySize = computes.getKeySize(), valueSize = computes.getValueSize();
+  const Units units = computes.getArithmetic() == dataflow::Arithmetic::Bf16
+                          ? Units::Bf16
+                          : unitsFor(floatProductsOf(kernel));
+  if (hasWarpgroups(target) && units == Units::Bf16 &&
+      std::max(keySize, valueSize) <= mostNumbersOf(units)) {
+    return {warpgroupShape(keySize, valueSize), /*isByWarpgroups=*/true};
+  }
+  return {shapeOf(units, keySize, valueSize), /*isByWarpgroups=*/false};
+}
+
+bool isBlockAttention(dataflow::KernelOp kernel) {
   auto computes = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
-  if (!computes || !problemOf(kernel, computes).empty()) {
+  return computes && problemOf(kernel, computes).empty();
+}
+
+std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel,
+                                        const TargetDescription &target) {
+  if (!isBlockAttention(kernel)) {
     return std::nullopt;
   }
-  const SpanShape shape = shapeOf(kernel, computes);
+  auto computes = cast<dataflow::AttentionAttr>(kernel.getComputes());
+  const Choice choice = choose(kernel, computes, target);
   const int64_t together = headsTogether(computes);
-  const int64_t most = std::max<int64_t>(shape.rows() / together, 1);
+  const int64_t most = std::max<int64_t>(choice.shape.rows() / together, 1);
   // Few rows are spread over more blocks: they are steps of several sequences, which see different
   // keys, or one or two texts.
   const int64_t few = kernel.getOperandCache(1) ? 2 : 16;
-  return BlockWork{shape.threads(),
-                   shape.bytes(),
+  return BlockWork{choice.threads(),
+                   choice.bytes(),
                    {most, together},
                    {std::min(most, few), together},
                    /*fewRows=*/64};
@@ -122,7 +148,8 @@ static std::string nameOf(Units units) {
   llvm_unreachable("every kind of units is handled");
 }
 
-std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel) {
+std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel,
+                                               const TargetDescription &target) {
   auto computes = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
   if (!computes) {
     return std::nullopt;
@@ -131,11 +158,12 @@ std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel) {
   if (!problem.empty()) {
     return AttentionChoice{false, "each thread computes rows alone: " + problem};
   }
-  const SpanShape shape = shapeOf(kernel, computes);
-  return AttentionChoice{true, "blocks of " + std::to_string(shape.threads()) +
-                                   " threads for tiles of " + std::to_string(shape.rows()) +
-                                   " rows and spans of " + std::to_string(shape.keys) +
-                                   " keys, products of " + nameOf(shape.units)};
+  const Choice choice = choose(kernel, computes, target);
+  return AttentionChoice{true, "blocks of " + std::to_string(choice.threads()) +
+                                   " threads for tiles of " + std::to_string(choice.shape.rows()) +
+                                   " rows and spans of " + std::to_string(choice.shape.keys) +
+                                   " keys, products of " + nameOf(choice.shape.units) +
+                                   (choice.isByWarpgroups ? " by warpgroups" : "")};
 }
 
 // --- a tile --------------------------------------------------------------------------------------
@@ -158,17 +186,9 @@ private:
   size_t laneRows() const { return static_cast<size_t>(shape.laneRows); }
   State unpack(ValueRange carried) const;
   static SmallVector<Value> pack(const State &state);
-  Value areAligned(Value address, int64_t stride, int64_t size) const;
-  SpanRows rowsOf(bool areKeys) const;
-  void enterRows(Value query, Value last);
-  LaneRow rowOf(Value query);
-  Value narrow(Value number) const {
-    return arith::TruncIOp::create(code.builder, code.location, code.i32, number);
-  }
   State begin(Value firstSpan, const SpanRows &keys);
   State next(Value first, const State &state, const SpanRows &keys, const SpanRows &values);
   State attend(Value first, const State &state, ArrayRef<Value> products);
-  void store(const State &state);
 
   BlockCode &block;
   VectorCode &code;
@@ -177,10 +197,7 @@ private:
   const float scale;
   const SpanThread thread;
   const std::unique_ptr<SpanProducts> products;
-  /// The tile: the lane's rows, the number of queries before the warp's, the number of queries, and
-  /// the range of keys that any of them sees.
-  SmallVector<LaneRow> rows;
-  Value before, count, from, to;
+  QueryTile tile;
 };
 
 } // namespace
@@ -191,7 +208,7 @@ AttentionCode::AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape
       thread(SpanThread::load(block)),
       products(shape.units == Units::Fma ? fmaSpanProducts(block, shape, thread)
                                          : tensorSpanProducts(block, shape, thread)),
-      before(code.multiply(thread.warp, shape.warpRows())) {}
+      tile(block, a, shape, thread.warp) {}
 
 AttentionCode::State AttentionCode::unpack(ValueRange carried) const {
   State state;
@@ -212,86 +229,6 @@ SmallVector<Value> AttentionCode::pack(const State &state) {
   return all;
 }
 
-// --- operands ------------------------------------------------------------------------------------
-
-/// Returns whether four numbers, from a multiple of four on, are aligned to 16 bytes in rows that
-/// begin at `address`, `stride` elements apart; null if they are known not to be.
-Value AttentionCode::areAligned(Value address, int64_t stride, int64_t size) const {
-  if (stride % kFourNumbers != 0 || size % kFourNumbers != 0) {
-    return {};
-  }
-  Value number = LLVM::PtrToIntOp::create(code.builder, code.location, code.i64, address);
-  return code.equal(code.remainder(number, kSharedAlignment), code.integer(0));
-}
-
-SpanRows AttentionCode::rowsOf(bool areKeys) const {
-  SpanRows all;
-  all.size = areKeys ? a.keySize : a.valueSize;
-  all.numbers = areKeys ? shape.keyNumbers() : shape.valueNumbers();
-  Value head = areKeys ? a.keyHead() : a.valueHead();
-  all.column = code.multiply(head, all.size);
-  if (a.isCached) {
-    all.cache = areKeys ? &a.keyCache : &a.valueCache;
-    all.places = areKeys ? &a.keyPlaces : &a.valuePlaces;
-    all.blocks = areKeys ? a.keyBlocks : a.valueBlocks;
-    if (!areKeys) {
-      Value first = areAligned(all.cache->memory, a.valueStride, all.size);
-      Value bytes = code.remainder(all.cache->blockStride, kSharedAlignment);
-      all.areAligned = first ? code.both(first, code.equal(bytes, code.integer(0))) : first;
-    }
-    return all;
-  }
-  all.stride = areKeys ? a.keyStride : a.valueStride;
-  Value memory = areKeys ? a.key : a.value;
-  all.areAligned = areAligned(memory, all.stride, all.size);
-  all.base = code.at(memory, code.add(code.multiply(a.firstKey, all.stride), all.column));
-  return all;
-}
-
-/// Returns a query of the tile, and the keys that it sees.
-LaneRow AttentionCode::rowOf(Value query) {
-  const QueryPlace place = placeOf(a, query);
-  LaneRow row{place.row, place.head, a.positionOf(place.row)};
-  Value end = a.keyCount;
-  if (a.visibility.to) {
-    end = code.smaller(code.positionBound(*a.visibility.to, row.position), end);
-  }
-  row.end = narrow(end);
-  if (a.visibility.from) {
-    Value begin = code.positionBound(*a.visibility.from, row.position);
-    row.begin = narrow(code.larger(begin, code.integer(0)));
-  }
-  if (a.hidden) {
-    row.shown = narrow(code.add(row.position, 1));
-  }
-  return row;
-}
-
-/// Enters the tile from number `query` on, of queries before `last`. Rows past the last query
-/// repeat it.
-void AttentionCode::enterRows(Value query, Value last) {
-  Value lastQuery = code.subtract(last, 1);
-  count = code.smaller(code.subtract(last, query), code.integer(shape.rows()));
-  rows.clear();
-  SmallVector<Value> queries;
-  for (int64_t i = 0; i < shape.laneRows; ++i) {
-    Value inTile = code.add(code.add(before, thread.g), i * kLaneGroups);
-    rows.push_back(rowOf(code.smaller(code.add(query, inTile), lastQuery)));
-    Value number = code.add(code.multiply(rows.back().row, a.queryStride),
-                            code.multiply(rows.back().head, a.keySize));
-    queries.push_back(code.at(a.query, number));
-  }
-  // Bounds of visible keys do not decrease from row to row.
-  auto wide = [&](Value number) -> Value {
-    return arith::ExtSIOp::create(code.builder, code.location, code.i64, number);
-  };
-  const LaneRow firstRow = rowOf(query);
-  const LaneRow lastRow = rowOf(code.add(query, code.subtract(count, 1)));
-  from = firstRow.begin ? wide(firstRow.begin) : code.integer(0);
-  to = wide(lastRow.end);
-  products->takeQueries(queries);
-}
-
 // --- spans ---------------------------------------------------------------------------------------
 
 AttentionCode::State AttentionCode::begin(Value firstSpan, const SpanRows &keys) {
@@ -299,7 +236,8 @@ AttentionCode::State AttentionCode::begin(Value firstSpan, const SpanRows &keys)
   auto four = VectorType::get({kFourNumbers}, code.f32);
   // A sequence may have no keys, and then its memory must not be read.
   state.keys = block.choose(
-      code.less(from, to), [&] { return loadSpan(block, shape, keys, firstSpan, from, to); },
+      code.less(tile.from, tile.to),
+      [&] { return loadSpan(block, shape, keys, firstSpan, tile.from, tile.to); },
       [&] {
         Value zeros =
             arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(four));
@@ -318,7 +256,7 @@ AttentionCode::State AttentionCode::attend(Value first, const State &state,
                                            ArrayRef<Value> products) {
   State after = state;
   SmallVector<Value> scores;
-  for (auto [row, ofRow] : llvm::zip_equal(rows, products)) {
+  for (auto [row, ofRow] : llvm::zip_equal(tile.rows, products)) {
     scores.push_back(spanScores(block, a, shape, scale, row, ofRow, first, thread.t));
   }
   const SmallVector<Value> corrections = updateSoftmax(block, after.softmax, scores);
@@ -332,9 +270,9 @@ AttentionCode::State AttentionCode::attend(Value first, const State &state,
 AttentionCode::State AttentionCode::next(Value first, const State &state, const SpanRows &keys,
                                          const SpanRows &values) {
   // A warp without rows only loads its part of keys and values.
-  Value hasRows = code.less(before, count);
+  Value hasRows = code.less(tile.before, tile.count);
   storeSpan(block, shape, keys, state.keys, shape.keysBegin());
-  const SmallVector<Value> loaded = loadSpan(block, shape, values, first, from, to);
+  const SmallVector<Value> loaded = loadSpan(block, shape, values, first, tile.from, tile.to);
   block.barrier();
   const SmallVector<Value> scores = block.choose(
       hasRows, [&] { return products->scores(); },
@@ -347,7 +285,7 @@ AttentionCode::State AttentionCode::next(Value first, const State &state, const 
   storeSpan(block, shape, values, loaded, shape.valuesBegin());
   State after = state;
   // After the last span, this reloads its last key, which is not used.
-  after.keys = loadSpan(block, shape, keys, code.add(first, shape.keys), from, to);
+  after.keys = loadSpan(block, shape, keys, code.add(first, shape.keys), tile.from, tile.to);
   block.barrier();
   State own = state;
   own.keys.clear();
@@ -358,45 +296,20 @@ AttentionCode::State AttentionCode::next(Value first, const State &state, const 
   return after;
 }
 
-/// Stores result[row][head] = sums of values / sum of weights. The sign of a zero sum may depend on
-/// spans that the row does not see, so negative zeros are replaced by positive ones.
-void AttentionCode::store(const State &state) {
-  for (auto [i, row] : llvm::enumerate(rows)) {
-    Value sum = sumOfRow(block, state.softmax.sums[i]);
-    Value factor = code.divideFloat(code.number(1), sum);
-    Value inTile = code.add(code.add(before, thread.g), static_cast<int64_t>(i) * kLaneGroups);
-    const size_t values = static_cast<size_t>(shape.laneValues());
-    const ArrayRef<Value> sums = ArrayRef(state.sums).slice(i * values, values);
-    const LaneRow &place = row;
-    code.when(code.less(inTile, count), [&] {
-      Value first = code.multiply(place.head, a.valueSize);
-      for (auto [n, value] : llvm::enumerate(sums)) {
-        const SpanProducts::Column column = products->columnOf(static_cast<int64_t>(n));
-        Value own = code.add(code.multiply(thread.t, column.step), column.first);
-        auto storeOne = [&] {
-          Value result = code.addFloat(code.multiplyFloat(value, factor), code.number(0));
-          code.storeScalar(result, a.result.at(code, place.row, code.add(first, own)));
-        };
-        const int64_t most = column.first + (kLanesOfRow - 1) * column.step;
-        if (most < a.valueSize) {
-          storeOne();
-        } else if (column.first < a.valueSize) {
-          code.when(code.less(own, code.integer(a.valueSize)), storeOne);
-        }
-      }
-    });
-  }
-}
-
 void AttentionCode::emitTile(Value query, Value last) {
-  enterRows(query, last);
-  const SpanRows keys = rowsOf(/*areKeys=*/true), values = rowsOf(/*areKeys=*/false);
-  Value firstSpan = code.multiply(code.divide(from, shape.keys), shape.keys);
-  auto carried = code.loop(firstSpan, to, shape.keys, pack(begin(firstSpan, keys)),
+  tile.enter(query, last);
+  const SmallVector<Value> queries = tile.enterRows(thread.g);
+  tile.enterKeys();
+  products->takeQueries(queries);
+  const SpanRows keys = tile.keysOrValues(/*areKeys=*/true),
+                 values = tile.keysOrValues(/*areKeys=*/false);
+  Value firstSpan = code.multiply(code.divide(tile.from, shape.keys), shape.keys);
+  auto carried = code.loop(firstSpan, tile.to, shape.keys, pack(begin(firstSpan, keys)),
                            [&](Value first, ValueRange state) {
                              return pack(next(first, unpack(state), keys, values));
                            });
-  store(unpack(carried));
+  const State state = unpack(carried);
+  tile.store(state.softmax, state.sums, thread, [&](int64_t i) { return products->columnOf(i); });
 }
 
 // --- the kernel ----------------------------------------------------------------------------------
@@ -411,7 +324,7 @@ static AttentionTile prepare(VectorCode &code, const KernelBody &body,
 /// Emits the tiles of a call: sequence by sequence, and for each sequence the heads that share
 /// keys.
 static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
-                      AttentionCode &attention) {
+                      llvm::function_ref<void(Value row, Value query, Value last)> emitTile) {
   VectorCode &code = a.code;
   const int64_t together = a.headsTogether;
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
@@ -428,21 +341,53 @@ static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
         from = code.integer(0);
         to = code.multiply(code.subtract(last, row), a.headCount);
       }
-      code.loop(from, to, a.rows, [&](Value query) { attention.emitTile(query, to); });
+      code.loop(from, to, a.rows, [&](Value query) { emitTile(row, query, to); });
       return next;
     });
     return last;
   });
 }
 
+/// Emits a tile of warpgroups for the heads of `a` and the sequence of `row`. The addresses of
+/// operands, the sequence and what follows from the thread's index are loaded and computed for each
+/// tile, so that they need no registers in the loops over sequences and heads, and a warpgroup only
+/// keeps what it uses.
+static void emitTileOfWarpgroups(BlockCode &block, const AttentionTile &a, KernelBody body,
+                                 dataflow::AttentionAttr computes, const SpanShape &shape,
+                                 Value row, Value query, Value last) {
+  VectorCode &code = block.code;
+  const auto keptHere = [&](Value number) -> Value {
+    return arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(number));
+  };
+  body.arguments.context = block.addressKeptHere(body.arguments.context);
+  AttentionTile own = prepare(code, body, computes, shape);
+  Value kept = keptHere(row);
+  enterSequence(own, kept, body.arguments.rowEnd);
+  own.head = a.head;
+  own.headCount = a.headCount;
+  own.firstQuery = kept;
+  const float scale = computes.getScale().getValue().convertToFloat();
+  BlockCode inTile = block;
+  inTile.thread = keptHere(block.thread);
+  WarpgroupAttention(inTile, own, shape, scale).emitTile(query, last);
+}
+
 void emitBlockAttention(VectorCode &code, const KernelBody &body,
                         dataflow::AttentionAttr computes) {
-  blockAttention(body.kernel)->note(body.function);
+  blockAttention(body.kernel, code.target)->note(body.function);
   BlockCode block(code, body.function);
-  const SpanShape shape = shapeOf(body.kernel, computes);
-  AttentionTile a = prepare(code, body, computes, shape);
-  AttentionCode attention(block, a, shape, computes.getScale().getValue().convertToFloat());
-  emitTiles(a, body.arguments, attention);
+  const Choice choice = choose(body.kernel, computes, code.target);
+  AttentionTile a = prepare(code, body, computes, choice.shape);
+  if (choice.isByWarpgroups) {
+    emitTiles(a, body.arguments, [&](Value row, Value query, Value last) {
+      emitTileOfWarpgroups(block, a, body, computes, choice.shape, row, query, last);
+    });
+    return;
+  }
+  const float scale = computes.getScale().getValue().convertToFloat();
+  AttentionCode attention(block, a, choice.shape, scale);
+  emitTiles(a, body.arguments,
+            [&](Value /*row*/, Value query, Value last) { attention.emitTile(query, last); });
 }
 
 } // namespace heddle

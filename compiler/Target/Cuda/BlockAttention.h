@@ -12,8 +12,10 @@
 
 namespace heddle {
 
+/// Returns whether blocks compute a kernel, on every target.
+bool isBlockAttention(dataflow::KernelOp kernel);
 /// Returns how blocks compute a kernel; nullopt if each thread is a separate caller.
-std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel);
+std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel, const TargetDescription &target);
 
 /// How blocks or threads compute an attention kernel, for reports: "blocks of 128 threads, products
 /// of bf16", or why blocks do not. Nullopt for other kernels.
@@ -21,7 +23,8 @@ struct AttentionChoice {
   bool isByBlocks;
   std::string text;
 };
-std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel);
+std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel,
+                                               const TargetDescription &target);
 
 /// Emits such a kernel.
 void emitBlockAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);

@@ -35,9 +35,6 @@ static std::optional<Units> unitsOf(dataflow::KernelOp kernel, const TargetDescr
   llvm_unreachable("every arithmetic is handled");
 }
 
-/// Returns whether a target has wgmma, which exists on compute capability 9.0 and on no other.
-static bool hasWarpgroups(const TargetDescription &target) { return target.processor == "sm_90a"; }
-
 bool usesWarpgroups(const TargetDescription &target, dataflow::Arithmetic arithmetic,
                     int64_t groups, int64_t k) {
   return hasWarpgroups(target) && arithmetic == dataflow::Arithmetic::Bf16 && groups == 1 &&

@@ -61,7 +61,7 @@ public:
                      bool isShared) const override;
   KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
     // Blocks use shared memory instead of scratch.
-    return blockAttention(kernel) ? KernelScratch() : kernelScratch(kernel);
+    return isBlockAttention(kernel) ? KernelScratch() : kernelScratch(kernel);
   }
   Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
                                                 const TargetDescription &target) const override {
@@ -74,7 +74,7 @@ public:
 /// Returns how blocks compute a kernel; nullopt if each thread is a separate caller.
 static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
                                           const TargetDescription &target) {
-  if (const std::optional<BlockWork> attention = blockAttention(kernel)) {
+  if (const std::optional<BlockWork> attention = blockAttention(kernel, target)) {
     return attention;
   }
   if (const std::optional<BlockWork> selection = blockSelect(kernel)) {
@@ -124,7 +124,7 @@ static void reportProduct(dataflow::KernelOp kernel, const TargetDescription &ta
 
 /// Reports how a target computes an attention kernel, or why blocks do not compute it.
 static void reportAttention(dataflow::KernelOp kernel, const TargetDescription &target) {
-  const std::optional<AttentionChoice> choice = attentionChoice(kernel);
+  const std::optional<AttentionChoice> choice = attentionChoice(kernel, target);
   if (!choice) {
     return;
   }
@@ -141,7 +141,7 @@ void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
   reportAttention(body.kernel, code.target);
   if (blockProduct(body.kernel, code.target)) {
     emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));
-  } else if (blockAttention(body.kernel)) {
+  } else if (isBlockAttention(body.kernel)) {
     emitBlockAttention(code, body, mlir::cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
   } else if (blockSelect(body.kernel)) {
     emitBlockSelect(code, body);

@@ -43,8 +43,7 @@ struct Four {
 };
 } // namespace
 
-/// Returns whether neighbouring threads take neighbouring rows.
-static bool hasRowsTogether(const SpanRows &rows) {
+bool hasRowsTogether(const SpanRows &rows) {
   return rows.places != nullptr && rows.places->elementStride != 1;
 }
 
@@ -80,9 +79,8 @@ static Value addressOf(VectorCode &code, const SpanRows &rows, Value position, V
                                 code.add(rows.column, number));
 }
 
-/// Loads four numbers from `number` on of the row at a position; those past the last one are zero.
-static Value loadFour(BlockCode &block, const SpanRows &rows, Value position, Value number,
-                      bool together) {
+Value loadFour(BlockCode &block, const SpanRows &rows, Value position, Value number,
+               bool together) {
   VectorCode &code = block.code;
   const int64_t last = rows.size - 1;
   auto four = VectorType::get({kFourNumbers}, code.f32);
@@ -112,6 +110,42 @@ static Value loadFour(BlockCode &block, const SpanRows &rows, Value position, Va
   return vectorOf(code, elements);
 }
 
+SmallVector<Value> loadAligned(BlockCode &block, Value areAligned,
+                               llvm::function_ref<SmallVector<Value>(bool)> load) {
+  if (!areAligned) {
+    return load(/*together=*/false);
+  }
+  return block.choose(
+      areAligned, [&] { return load(/*together=*/true); },
+      [&] { return load(/*together=*/false); });
+}
+
+SmallVector<Value> loadColumn(BlockCode &block, const SpanRows &rows, Value first, Value number,
+                              int64_t count, Value from, Value to) {
+  assert(HEDDLE_BLOCK % count == 0 && "the rows are in one block of a cache");
+  VectorCode &code = block.code;
+  Value column =
+      rows.size == rows.numbers ? number : code.smaller(number, code.integer(rows.size - 1));
+  const int64_t stride = rows.cache ? rows.places->positionStride : rows.stride;
+  const bool areAll = !from;
+  // If any of the rows is there, so is the one near the first.
+  Value near = areAll ? first : code.larger(code.smaller(first, code.subtract(to, 1)), from);
+  Value address = addressOf(code, rows, near, column);
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    if (areAll) {
+      numbers.push_back(block.loadFar(code.at(address, i * stride), code.f32));
+      continue;
+    }
+    Value position = code.add(first, i);
+    Value isThere = code.both(code.less(position, to), code.less(code.subtract(from, 1), position));
+    Value distance = code.select(isThere, code.subtract(position, near), code.integer(0));
+    Value loaded = block.loadFar(code.at(address, code.multiply(distance, stride)), code.f32);
+    numbers.push_back(code.select(isThere, loaded, code.number(0)));
+  }
+  return numbers;
+}
+
 SmallVector<Value> loadSpan(BlockCode &block, const SpanShape &shape, const SpanRows &rows,
                             Value first, Value from, Value to) {
   VectorCode &code = block.code;
@@ -129,12 +163,7 @@ SmallVector<Value> loadSpan(BlockCode &block, const SpanShape &shape, const Span
     }
     return loaded;
   };
-  if (!rows.areAligned) {
-    return load(/*together=*/false);
-  }
-  return block.choose(
-      rows.areAligned, [&] { return load(/*together=*/true); },
-      [&] { return load(/*together=*/false); });
+  return loadAligned(block, rows.areAligned, load);
 }
 
 void storeSpan(BlockCode &block, const SpanShape &shape, const SpanRows &rows,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Implements the operations of warpgroups with the nvvm dialect. Products, and the wait that hands
-/// over their sums, are inline assembly: no intrinsic of LLVM has registers that are read and
-/// written later.
+/// Implements the operations of warpgroups with the nvvm dialect. Products, and the fences and
+/// waits that have their registers as operands, are inline assembly: no intrinsic of LLVM has
+/// registers that are read and written later.
 #include "compiler/Target/Cuda/WarpgroupCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,6 +17,10 @@ using namespace mlir;
 namespace heddle {
 
 static constexpr unsigned kGlobalSpace = 1, kClusterSpace = 7;
+/// Bytes of all banks of shared memory.
+static constexpr int64_t kBankBytes = 128;
+
+bool hasWarpgroups(const TargetDescription &target) { return target.processor == "sm_90a"; }
 
 WarpgroupCode::WarpgroupCode(BlockCode &block) : block(block), code(block.code) {
   block.alignShared(kSwizzleAlignment);
@@ -28,9 +32,9 @@ Value WarpgroupCode::constant(int64_t value) {
 
 // --- mbarriers and copies ------------------------------------------------------------------------
 
-void WarpgroupCode::createMbarrier(Value offset, int64_t arrivals) {
-  NVVM::MBarrierInitOp::create(code.builder, code.location, block.sharedAt(offset),
-                               constant(arrivals), /*predicate=*/Value());
+void WarpgroupCode::createMbarrier(Value offset, Value arrivals) {
+  NVVM::MBarrierInitOp::create(code.builder, code.location, block.sharedAt(offset), arrivals,
+                               /*predicate=*/Value());
 }
 
 void WarpgroupCode::destroyMbarrier(Value offset) {
@@ -85,7 +89,22 @@ void WarpgroupCode::fenceProxies() {
                              NVVM::SharedSpaceAttr::get(context, NVVM::SharedSpace::shared_cta));
 }
 
-// --- products ------------------------------------------------------------------------------------
+// --- matrices ------------------------------------------------------------------------------------
+
+Value WarpgroupCode::permuted(Value row, Value part, int64_t rowBytes) {
+  const int64_t together = kBankBytes / rowBytes;
+  Value order = code.remainder(code.divide(row, together), rowBytes / kCoreRowBytes);
+  return arith::XOrIOp::create(code.builder, code.location, part, order);
+}
+
+void WarpgroupCode::storePart(ValueRange numbers, Value offset) {
+  assert(static_cast<int64_t>(numbers.size()) == kCoreSteps && "a row of a core matrix");
+  SmallVector<Value> words;
+  for (size_t i = 0; i < numbers.size(); i += 2) {
+    words.push_back(block.roundedPair(numbers[i], numbers[i + 1]));
+  }
+  block.storeWords(words, block.sharedAt(offset));
+}
 
 Value WarpgroupCode::descriptor(Value offset, int64_t rowBytes, int64_t stride, int64_t leading) {
   OpBuilder &builder = code.builder;
@@ -108,23 +127,25 @@ Value WarpgroupCode::moved(Value descriptor, int64_t bytes) {
   return code.add(descriptor, bytes / 16);
 }
 
-void WarpgroupCode::fenceRegisters() {
-  NVVM::WgmmaFenceAlignedOp::create(code.builder, code.location);
-}
+// --- products ------------------------------------------------------------------------------------
 
-SmallVector<Value> WarpgroupCode::changeRegisters(ValueRange registers, ValueRange others,
-                                                  const std::string &text,
+SmallVector<Value> WarpgroupCode::changeRegisters(TypeRange types, ValueRange read,
+                                                  ValueRange others, const std::string &text,
                                                   llvm::StringRef constraints) {
   OpBuilder &builder = code.builder;
-  SmallVector<std::string> all(registers.size(), "=f");
-  for (size_t i = 0; i < registers.size(); ++i) {
+  SmallVector<std::string> all;
+  for (Type each : types) {
+    all.emplace_back(each.isF32() ? "=f" : "=r");
+  }
+  for (size_t i = 0; i < read.size(); ++i) {
     all.push_back(std::to_string(i));
   }
-  all.push_back(constraints.str());
-  SmallVector<Value> operands(registers);
+  if (!constraints.empty()) {
+    all.push_back(constraints.str());
+  }
+  SmallVector<Value> operands(read);
   llvm::append_range(operands, others);
-  const SmallVector<Type> types(registers.size(), code.f32);
-  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(types));
   auto noTail =
       LLVM::TailCallKindAttr::get(builder.getContext(), LLVM::tailcallkind::TailCallKind::None);
   Value changed = LLVM::InlineAsmOp::create(
@@ -134,30 +155,70 @@ SmallVector<Value> WarpgroupCode::changeRegisters(ValueRange registers, ValueRan
                       /*is_align_stack=*/UnitAttr(), noTail, LLVM::AsmDialectAttr(), ArrayAttr())
                       ->getResult(0);
   SmallVector<Value> results;
-  for (size_t i = 0; i < registers.size(); ++i) {
+  for (size_t i = 0; i < types.size(); ++i) {
     results.push_back(
         LLVM::ExtractValueOp::create(builder, code.location, changed, static_cast<int64_t>(i)));
   }
   return results;
 }
 
-SmallVector<Value> WarpgroupCode::add(ValueRange sums, Value rows, Value columns, Value adds) {
-  const size_t count = sums.size();
-  const auto operand = [&](size_t number) { return "$" + std::to_string(2 * count + number); };
-  SmallVector<std::string> registers;
+SmallVector<Value> WarpgroupCode::fenceRegisters(ValueRange registers) {
+  if (registers.empty()) {
+    NVVM::WgmmaFenceAlignedOp::create(code.builder, code.location);
+    return {};
+  }
+  // The registers are operands, so that nothing writes them after the fence.
+  return changeRegisters(registers.getTypes(), registers, {}, "wgmma.fence.sync.aligned;", "");
+}
+
+/// Emits a product with `count` sums for each thread, which it reads if they are given. Rows are a
+/// descriptor or four words.
+SmallVector<Value> WarpgroupCode::addProduct(size_t count, ValueRange sums, ValueRange rows,
+                                             Value columns, Value adds) {
+  size_t used = count + sums.size();
+  const auto next = [&] { return "$" + std::to_string(used++); };
+  const bool areWords = rows.size() > 1;
+  const auto listOf = [](ArrayRef<std::string> each) { return "{" + llvm::join(each, ", ") + "}"; };
+  SmallVector<std::string> registers, first;
   for (size_t i = 0; i < count; ++i) {
     registers.push_back("$" + std::to_string(i));
   }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    first.push_back(next());
+  }
+  const std::string second = next(), isAdded = next();
+  // Neither matrix is negated or transposed; one in registers cannot be transposed.
+  SmallVector<std::string> immediates;
+  SmallVector<Value> operands(rows);
+  operands.append({columns, adds, constant(1), constant(1), constant(0)});
+  if (!areWords) {
+    operands.push_back(constant(0));
+  }
+  for (size_t i = rows.size() + 2; i < operands.size(); ++i) {
+    immediates.push_back(next());
+  }
   const std::string shape = "m" + std::to_string(kWarpgroupRows) + "n" + std::to_string(2 * count) +
                             "k" + std::to_string(kWarpgroupSteps);
-  const std::string text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, " + operand(2) +
-                           ", 0;\nwgmma.mma_async.sync.aligned." + shape + ".f32.bf16.bf16 {" +
-                           llvm::join(registers, ", ") + "}, " + operand(0) + ", " + operand(1) +
-                           ", adds, " + operand(3) + ", " + operand(4) + ", " + operand(5) + ", " +
-                           operand(6) + ";\n}";
-  // Neither matrix is negated or transposed.
-  Value one = constant(1), zero = constant(0);
-  return changeRegisters(sums, {rows, columns, adds, one, one, zero, zero}, text, "l,l,r,n,n,n,n");
+  const std::string text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, " + isAdded +
+                           ", 0;\nwgmma.mma_async.sync.aligned." + shape + ".f32.bf16.bf16 " +
+                           listOf(registers) + ", " + (areWords ? listOf(first) : first.front()) +
+                           ", " + second + ", adds, " + llvm::join(immediates, ", ") + ";\n}";
+  const SmallVector<Type> types(count, code.f32);
+  return changeRegisters(types, sums, operands, text,
+                         areWords ? "r,r,r,r,l,r,n,n,n" : "l,l,r,n,n,n,n");
+}
+
+SmallVector<Value> WarpgroupCode::add(ValueRange sums, Value rows, Value columns, Value adds) {
+  return addProduct(sums.size(), sums, rows, columns, adds);
+}
+
+SmallVector<Value> WarpgroupCode::multiply(size_t count, Value rows, Value columns) {
+  return addProduct(count, {}, rows, columns, constant(0));
+}
+
+SmallVector<Value> WarpgroupCode::addWords(ValueRange sums, ValueRange words, Value columns) {
+  assert(words.size() == 4 && "two rows and two parts of steps");
+  return addProduct(sums.size(), sums, words, columns, constant(1));
 }
 
 void WarpgroupCode::commit() { NVVM::WgmmaGroupSyncAlignedOp::create(code.builder, code.location); }
@@ -166,11 +227,11 @@ void WarpgroupCode::await(int64_t running) {
   NVVM::WgmmaWaitGroupSyncOp::create(code.builder, code.location, static_cast<uint64_t>(running));
 }
 
-SmallVector<Value> WarpgroupCode::awaitSums(ValueRange sums) {
-  // The sums are operands, so that nothing reads their registers before the wait.
-  return changeRegisters(sums, {constant(0)},
-                         "wgmma.wait_group.sync.aligned $" + std::to_string(2 * sums.size()) + ";",
-                         "n");
+SmallVector<Value> WarpgroupCode::awaitSums(ValueRange registers, int64_t running) {
+  // The registers are operands, so that nothing uses them before the wait.
+  return changeRegisters(
+      registers.getTypes(), registers, {constant(running)},
+      "wgmma.wait_group.sync.aligned $" + std::to_string(2 * registers.size()) + ";", "n");
 }
 
 } // namespace heddle

@@ -15,7 +15,7 @@
 /// Two mbarriers belong to each stage. All products of an element are added in the order of k, by
 /// instructions of 16 steps each, in every tile.
 #include "compiler/Target/Cuda/ProductTile.h"
-#include "compiler/Target/Cuda/WarpgroupCode.h"
+#include "compiler/Target/Cuda/StageRing.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -61,13 +61,7 @@ struct Tile {
   }
   /// The memory of stages is reused for the sums; mbarriers are behind both.
   int64_t mbarriersBegin() const { return std::max(stages * stageBytes(), rows * sumPitch()); }
-  int64_t bytes() const { return mbarriersBegin() + 2 * stages * kMbarrierBytes; }
-};
-
-/// The stage of a slab: its number, and the parity of the number of times that it was used before,
-/// an i32.
-struct Stage {
-  Value number, parity;
+  int64_t bytes() const { return mbarriersBegin() + StageRing::bytes(stages); }
 };
 
 /// A tile whose code is being emitted.
@@ -85,14 +79,9 @@ private:
   /// registers are scarce.
   int64_t ahead() const { return llvm::divideCeilSigned(loads(), 2); }
   Value slabCount();
-  Value constant(int64_t value);
-  Value full(Value stage);
-  Value empty(Value stage);
-  Stage after(const Stage &stage);
   Value stageBegin(Value stage);
 
   void begin();
-  void end();
   Value loadFour(Value from);
   SmallVector<Value> loadPart(int64_t number, Value slab);
   void storePart(ValueRange loaded, int64_t number, Value stage);
@@ -108,6 +97,7 @@ private:
   BlockCode &block;
   VectorCode &code;
   WarpgroupCode warpgroups;
+  StageRing stages;
   const Tile &tile;
   const Product &product;
   /// The thread's warpgroup and its place there; the part of rows that it loads, and the first row.
@@ -142,15 +132,12 @@ BlockWork warpgroupWork(int64_t k) {
 }
 
 TileCode::TileCode(BlockCode &block, const Tile &tile, const Product &product)
-    : block(block), code(block.code), warpgroups(block), tile(tile), product(product),
+    : block(block), code(block.code), warpgroups(block),
+      stages(warpgroups, tile.stages, tile.mbarriersBegin()), tile(tile), product(product),
       warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)),
       ownPart(code.remainder(inWarpgroup, tile.rowParts())),
       ownRow(code.divide(inWarpgroup, tile.rowParts())) {}
-
-Value TileCode::constant(int64_t value) {
-  return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
-}
 
 /// Returns the number of slabs, opaque for LLVM. If it unrolled the loop, it would set the sums to
 /// zero between wgmma.fence and the first product, and ptxas would then let products wait for each
@@ -162,43 +149,17 @@ Value TileCode::slabCount() {
 
 // --- stages --------------------------------------------------------------------------------------
 
-Value TileCode::full(Value stage) {
-  return code.add(code.multiply(stage, kMbarrierBytes), tile.mbarriersBegin());
-}
-Value TileCode::empty(Value stage) { return code.add(full(stage), tile.stages * kMbarrierBytes); }
 Value TileCode::stageBegin(Value stage) { return code.multiply(stage, tile.stageBytes()); }
 
-Stage TileCode::after(const Stage &stage) {
-  Value next = code.add(stage.number, 1);
-  Value isInside = code.less(next, code.integer(tile.stages));
-  Value other = arith::XOrIOp::create(code.builder, code.location, stage.parity, constant(1));
-  return {code.select(isInside, next, code.integer(0)), code.select(isInside, stage.parity, other)};
-}
-
 void TileCode::begin() {
-  code.when(code.equal(block.thread, code.integer(0)), [&] {
-    for (int64_t stage = 0; stage < tile.stages; ++stage) {
-      // All threads of the producer arrive, and one of them again with the bytes of weights.
-      warpgroups.createMbarrier(full(code.integer(stage)), kWarpgroupThreads + 1);
-      // One lane of each warp that multiplies arrives.
-      warpgroups.createMbarrier(empty(code.integer(stage)),
-                                tile.consumers() * kWarpgroupThreads / kWarpLanes);
-    }
-  });
+  // All threads of the producer arrive, and one of them again with the bytes of weights. One lane
+  // of each warp that multiplies arrives.
+  stages.create(warpgroups.constant(kWarpgroupThreads + 1),
+                warpgroups.constant(tile.consumers() * kWarpgroupThreads / kWarpLanes));
   // Bulk copies may write where threads have had sums of the previous tile; after the barrier, no
   // thread reads them any more.
   warpgroups.fenceProxies();
   block.barrier();
-}
-
-/// After a barrier that comes after the last use of the mbarriers.
-void TileCode::end() {
-  code.when(code.equal(block.thread, code.integer(0)), [&] {
-    for (int64_t stage = 0; stage < tile.stages; ++stage) {
-      warpgroups.destroyMbarrier(full(code.integer(stage)));
-      warpgroups.destroyMbarrier(empty(code.integer(stage)));
-    }
-  });
 }
 
 // --- the producer --------------------------------------------------------------------------------
@@ -221,7 +182,7 @@ Value TileCode::loadFour(Value from) {
 SmallVector<Value> TileCode::loadPart(int64_t number, Value slab) {
   Value first = code.at(product.rows, code.multiply(product.firstRow, product.rowElements));
   Value row = arith::TruncIOp::create(code.builder, code.location, code.i32, ownRow);
-  Value inTile = Product::nearRow(block, code.add(row, constant(number * rowsOfLoad())),
+  Value inTile = Product::nearRow(block, code.add(row, warpgroups.constant(number * rowsOfLoad())),
                                   product.lastRow(block, tile.rows));
   Value k = code.add(code.multiply(slab, tile.slab), code.multiply(ownPart, kCoreSteps));
   Value from = code.at(code.at(first, code.multiply(inTile, product.rowElements)), k);
@@ -230,22 +191,18 @@ SmallVector<Value> TileCode::loadPart(int64_t number, Value slab) {
 
 /// Rounds and stores a loaded part to a stage.
 void TileCode::storePart(ValueRange loaded, int64_t number, Value stage) {
-  SmallVector<Value> words;
+  SmallVector<Value> numbers;
   for (Value four : loaded) {
-    for (int64_t i = 0; i < kTogether; i += 2) {
-      words.push_back(
-          block.roundedPair(vector::ExtractOp::create(code.builder, code.location, four, i),
-                            vector::ExtractOp::create(code.builder, code.location, four, i + 1)));
+    for (int64_t i = 0; i < kTogether; ++i) {
+      numbers.push_back(vector::ExtractOp::create(code.builder, code.location, four, i));
     }
   }
   // Rows at the distance of two loads have the same order of parts.
-  const int64_t together = kBankBytes / tile.rowBytes();
-  Value order = code.remainder(code.divide(ownRow, together), tile.rowParts());
-  Value part = arith::XOrIOp::create(code.builder, code.location, ownPart, order);
+  Value part = warpgroups.permuted(ownRow, ownPart, tile.rowBytes());
   Value row = code.add(ownRow, number * rowsOfLoad());
   Value place =
       code.add(code.multiply(row, tile.rowBytes()), code.multiply(part, kSharedAlignment));
-  block.storeWords(words, block.sharedAt(code.add(stageBegin(stage), place)));
+  warpgroups.storePart(numbers, code.add(stageBegin(stage), place));
 }
 
 /// Starts to copy the weights of a slab. The last panel is copied again in place of panels past the
@@ -255,7 +212,7 @@ void TileCode::copyWeights(Value slab, Value stage) {
   const int64_t bytes = tile.weightsBytes() / tile.panels / steps;
   assert(steps * tile.panels <= kWarpLanes && "a warp begins all copies of a stage");
   code.when(code.equal(block.thread, code.integer(0)),
-            [&] { warpgroups.arriveExpecting(full(stage), tile.weightsBytes()); });
+            [&] { warpgroups.arriveExpecting(stages.full(stage), tile.weightsBytes()); });
   code.when(code.less(block.thread, code.integer(steps * tile.panels)), [&] {
     Value inTile = code.divide(block.thread, steps), step = code.remainder(block.thread, steps);
     Value panel =
@@ -266,7 +223,7 @@ void TileCode::copyWeights(Value slab, Value stage) {
     Value to = code.add(code.multiply(step, tile.stepBytes()), code.multiply(inTile, bytes));
     warpgroups.copyBulk(code.add(code.add(stageBegin(stage), tile.rowsBytes()), to),
                         code.bytesAt(product.weights, code.multiply(from, bytes)), bytes,
-                        full(stage));
+                        stages.full(stage));
   });
 }
 
@@ -278,9 +235,7 @@ SmallVector<Value> TileCode::fill(Value slab, const Stage &stage, ValueRange loa
   for (int64_t number = ahead(); number < loads(); ++number) {
     llvm::append_range(rest, loadPart(number, slab));
   }
-  // Before a stage is filled first, the phase before the first one counts as complete.
-  Value before = arith::XOrIOp::create(code.builder, code.location, stage.parity, constant(1));
-  warpgroups.awaitPhase(empty(stage.number), before);
+  stages.awaitEmpty(stage);
   copyWeights(slab, stage.number);
   for (int64_t number = 0; number < ahead(); ++number) {
     storePart(loaded.slice(static_cast<size_t>(2 * number), 2), number, stage.number);
@@ -291,19 +246,20 @@ SmallVector<Value> TileCode::fill(Value slab, const Stage &stage, ValueRange loa
     storePart(ValueRange(rest).slice(first, 2), number, stage.number);
   }
   warpgroups.fenceProxies();
-  warpgroups.arrive(full(stage.number));
+  warpgroups.arrive(stages.full(stage.number));
   return result;
 }
 
 void TileCode::produce() {
-  SmallVector<Value> initial = {code.integer(0), constant(0)};
+  const Stage first = stages.first();
+  SmallVector<Value> initial = {first.number, first.parity};
   for (int64_t number = 0; number < ahead(); ++number) {
     llvm::append_range(initial, loadPart(number, code.integer(0)));
   }
   code.loop(code.integer(0), slabCount(), 1, initial, [&](Value slab, ValueRange carried) {
     const Stage stage = {carried[0], carried[1]};
     const SmallVector<Value> loaded = fill(slab, stage, carried.drop_front(2));
-    const Stage next = after(stage);
+    const Stage next = stages.after(stage);
     SmallVector<Value> results = {next.number, next.parity};
     llvm::append_range(results, loaded);
     return results;
@@ -329,7 +285,8 @@ SmallVector<Value> TileCode::multiply(Value slab, Value stage, ValueRange sums) 
   for (int64_t k = 0; k < tile.slab; k += kWarpgroupSteps) {
     const int64_t before = k / kCoreSteps * tile.stepBytes();
     result = warpgroups.add(result, warpgroups.moved(ofRows, k * kElementBytes),
-                            warpgroups.moved(ofWeights, before), k == 0 ? isLater : constant(1));
+                            warpgroups.moved(ofWeights, before),
+                            k == 0 ? isLater : warpgroups.constant(1));
   }
   warpgroups.commit();
   return result;
@@ -338,23 +295,21 @@ SmallVector<Value> TileCode::multiply(Value slab, Value stage, ValueRange sums) 
 /// Returns the sums over all of k.
 SmallVector<Value> TileCode::sums() {
   const auto count = static_cast<size_t>(kWarpgroupRows * tile.columns() / kWarpgroupThreads);
-  SmallVector<Value> initial = {code.integer(0), constant(0)};
+  const Stage first = stages.first();
+  SmallVector<Value> initial = {first.number, first.parity};
   initial.append(count, code.number(0));
   Value isFirstLane = code.equal(code.remainder(block.thread, kWarpLanes), code.integer(0));
   const SmallVector<Value> last =
       code.loop(code.integer(0), slabCount(), 1, initial, [&](Value slab, ValueRange carried) {
         const Stage stage = {carried[0], carried[1]};
-        warpgroups.awaitPhase(full(stage.number), stage.parity);
+        stages.awaitFull(stage);
         const SmallVector<Value> sums = multiply(slab, stage.number, carried.drop_front(2));
         // The products of the slab before have read its stage.
         warpgroups.await(1);
         Value isLater = code.less(code.integer(0), slab);
-        code.when(code.both(isFirstLane, isLater), [&] {
-          Value isFirst = code.equal(stage.number, code.integer(0));
-          warpgroups.arrive(empty(
-              code.select(isFirst, code.integer(tile.stages - 1), code.subtract(stage.number, 1))));
-        });
-        const Stage next = after(stage);
+        code.when(code.both(isFirstLane, isLater),
+                  [&] { warpgroups.arrive(stages.empty(stages.numberBefore(stage.number))); });
+        const Stage next = stages.after(stage);
         SmallVector<Value> results = {next.number, next.parity};
         llvm::append_range(results, sums);
         return results;
@@ -414,7 +369,7 @@ void TileCode::emit(const KernelBody &body) {
             code.less(warpgroup, code.integer(tile.consumers() + 1)), [&] { consume(); }, wait);
       });
   block.barrier();
-  end();
+  stages.destroy();
   finish(body);
 }
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The rows of a tile, which keys they see, and their results. The same for all units that
+/// multiply.
+#include "compiler/Target/Cuda/AttentionSpan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+QueryTile::QueryTile(BlockCode &block, AttentionTile &a, const SpanShape &shape, Value warp)
+    : before(block.code.multiply(warp, shape.warpRows())), block(block), code(block.code), a(a),
+      shape(shape) {}
+
+Value QueryTile::narrow(Value number) const {
+  return arith::TruncIOp::create(code.builder, code.location, code.i32, number);
+}
+
+// --- operands ------------------------------------------------------------------------------------
+
+Value QueryTile::areAligned(Value address, int64_t stride, int64_t size) const {
+  if (stride % kFourNumbers != 0 || size % kFourNumbers != 0) {
+    return {};
+  }
+  Value number = LLVM::PtrToIntOp::create(code.builder, code.location, code.i64, address);
+  return code.equal(code.remainder(number, kSharedAlignment), code.integer(0));
+}
+
+SpanRows QueryTile::keysOrValues(bool areKeys) const {
+  SpanRows all;
+  all.size = areKeys ? a.keySize : a.valueSize;
+  all.numbers = areKeys ? shape.keyNumbers() : shape.valueNumbers();
+  Value head = areKeys ? a.keyHead() : a.valueHead();
+  all.column = code.multiply(head, all.size);
+  if (a.isCached) {
+    all.cache = areKeys ? &a.keyCache : &a.valueCache;
+    all.places = areKeys ? &a.keyPlaces : &a.valuePlaces;
+    all.blocks = areKeys ? a.keyBlocks : a.valueBlocks;
+    if (!areKeys) {
+      Value first = areAligned(all.cache->memory, a.valueStride, all.size);
+      Value bytes = code.remainder(all.cache->blockStride, kSharedAlignment);
+      all.areAligned = first ? code.both(first, code.equal(bytes, code.integer(0))) : first;
+    }
+    return all;
+  }
+  all.stride = areKeys ? a.keyStride : a.valueStride;
+  Value memory = areKeys ? a.key : a.value;
+  all.areAligned = areAligned(memory, all.stride, all.size);
+  all.base = code.at(memory, code.add(code.multiply(a.firstKey, all.stride), all.column));
+  return all;
+}
+
+LaneRow QueryTile::rowOf(const QueryPlace &place) const {
+  LaneRow row{place.row, place.head, a.positionOf(place.row)};
+  Value end = a.keyCount;
+  if (a.visibility.to) {
+    end = code.smaller(code.positionBound(*a.visibility.to, row.position), end);
+  }
+  row.end = narrow(end);
+  if (a.visibility.from) {
+    Value begin = code.positionBound(*a.visibility.from, row.position);
+    row.begin = narrow(code.larger(begin, code.integer(0)));
+  }
+  if (a.hidden) {
+    row.shown = narrow(code.add(row.position, 1));
+  }
+  return row;
+}
+
+/// Returns a query of the tile, and the keys that it sees.
+LaneRow QueryTile::rowOf(Value query) const { return rowOf(placeOf(a, query)); }
+
+QueryPlace QueryTile::placeAt(Value inTile) const {
+  return placeOf(a, code.smaller(code.add(first, inTile), lastQuery));
+}
+
+Value QueryTile::addressOf(const QueryPlace &place) const {
+  Value number =
+      code.add(code.multiply(place.row, a.queryStride), code.multiply(place.head, a.keySize));
+  return code.at(a.query, number);
+}
+
+// --- a tile --------------------------------------------------------------------------------------
+
+void QueryTile::enter(Value query, Value last) {
+  first = query;
+  lastQuery = code.subtract(last, 1);
+  count = code.smaller(code.subtract(last, query), code.integer(shape.rows()));
+}
+
+SmallVector<Value> QueryTile::enterRows(Value g) {
+  rows.clear();
+  SmallVector<Value> queries;
+  for (int64_t i = 0; i < shape.laneRows; ++i) {
+    Value inTile = code.add(code.add(before, g), i * kLaneGroups);
+    const QueryPlace place = placeAt(inTile);
+    rows.push_back(rowOf(place));
+    queries.push_back(addressOf(place));
+  }
+  return queries;
+}
+
+void QueryTile::enterKeys() {
+  // Bounds of visible keys do not decrease from row to row.
+  auto wide = [&](Value number) -> Value {
+    return arith::ExtSIOp::create(code.builder, code.location, code.i64, number);
+  };
+  const LaneRow firstRow = rowOf(first);
+  const LaneRow lastRow = rowOf(code.add(first, code.subtract(count, 1)));
+  from = firstRow.begin ? wide(firstRow.begin) : code.integer(0);
+  to = wide(lastRow.end);
+}
+
+/// The sign of a zero sum may depend on spans that the row does not see, so negative zeros are
+/// replaced by positive ones.
+void QueryTile::store(const SoftmaxState &softmax, ArrayRef<Value> all, const SpanThread &thread,
+                      llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const {
+  for (auto [i, row] : llvm::enumerate(rows)) {
+    Value sum = sumOfRow(block, softmax.sums[i]);
+    Value factor = code.divideFloat(code.number(1), sum);
+    Value inTile = code.add(code.add(before, thread.g), static_cast<int64_t>(i) * kLaneGroups);
+    const size_t values = static_cast<size_t>(shape.laneValues());
+    const ArrayRef<Value> sums = all.slice(i * values, values);
+    const LaneRow &place = row;
+    code.when(code.less(inTile, count), [&] {
+      Value firstNumber = code.multiply(place.head, a.valueSize);
+      for (auto [n, value] : llvm::enumerate(sums)) {
+        const SpanProducts::Column column = columnOf(static_cast<int64_t>(n));
+        Value own = code.add(code.multiply(thread.t, column.step), column.first);
+        auto storeOne = [&] {
+          Value result = code.addFloat(code.multiplyFloat(value, factor), code.number(0));
+          code.storeScalar(result, a.result.at(code, place.row, code.add(firstNumber, own)));
+        };
+        const int64_t most = column.first + (kLanesOfRow - 1) * column.step;
+        if (most < a.valueSize) {
+          storeOne();
+        } else if (column.first < a.valueSize) {
+          code.when(code.less(own, code.integer(a.valueSize)), storeOne);
+        }
+      }
+    });
+  }
+}
+
+} // namespace heddle
