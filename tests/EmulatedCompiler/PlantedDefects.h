@@ -5,8 +5,14 @@
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_PLANTEDDEFECTS_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_PLANTEDDEFECTS_H
 
+#include "tests/EmulatedCompiler/LaunchedKernel.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include "llvm/Support/Regex.h"
+
+#include <gtest/gtest.h>
 
 namespace heddle {
 
@@ -18,6 +24,16 @@ template <typename Op> llvm::SmallVector<Op> all(mlir::LLVM::LLVMFuncOp function
 }
 
 inline void nothing(mlir::LLVM::LLVMFuncOp) {}
+
+/// Expects that the GPU stopped a launch. A report names the kernel, the block and perhaps the
+/// thread, and then the error, a regular expression.
+inline void expectReported(const KernelOutcome &outcome, llvm::StringRef kernel,
+                           llvm::StringRef error) {
+  const std::string place = ("^" + kernel + ": block [01](, thread [0-9]+)?: ").str();
+  EXPECT_TRUE(outcome.values.empty());
+  EXPECT_TRUE(llvm::Regex(place).match(outcome.report)) << outcome.report;
+  EXPECT_TRUE(llvm::Regex(error).match(outcome.report)) << outcome.report;
+}
 
 /// Emits a comparison of the thread index with a number.
 inline mlir::Value threadIs(mlir::OpBuilder &builder, mlir::LLVM::LLVMFuncOp function,

@@ -7,8 +7,6 @@
 #include "tests/EmulatedCompiler/PlantedDefects.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
-#include "llvm/Support/Regex.h"
-
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -243,12 +241,8 @@ void expectFound(const ProductShape &shape, const Defect &defect) {
   defect.plant(product.body());
   KernelLaunch launch = product.launchOfAll();
   launch.shared -= defect.sharedLess;
-  // A report names the kernel and the thread, and then the error.
   const KernelOutcome result = product.run(ProductOperands(shape, 1), launch);
-  EXPECT_TRUE(result.values.empty());
-  EXPECT_TRUE(llvm::Regex("^product: block [01](, thread [0-9]+)?: ").match(result.report))
-      << result.report;
-  EXPECT_TRUE(llvm::Regex(defect.report).match(result.report)) << result.report;
+  expectReported(result, "product", defect.report);
 }
 
 class PlantedDefects : public testing::TestWithParam<Defect> {};
