@@ -50,7 +50,7 @@ packWordList(FlatBufferBuilder &builder, std::vector<std::string> tokens,
 }
 
 TokenizerFile TokenizerFile::fromWords(std::vector<std::string> tokens, WordListSettings settings,
-                                       std::string path) {
+                                       const std::string &path) {
   return TokenizerFile(path,
                        [tokens = std::move(tokens), settings = std::move(settings),
                         path](flatbuffers::FlatBufferBuilder &builder, const LengthLimits &limits) {

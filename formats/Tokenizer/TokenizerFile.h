@@ -42,7 +42,7 @@ public:
                                                  SentencePieceSettings settings);
   /// Makes a tokenizer from a list of tokens; `path` is its name in messages.
   static TokenizerFile fromWords(std::vector<std::string> tokens, WordListSettings settings,
-                                 std::string path);
+                                 const std::string &path);
 
   /// Writes the tokenizer into a manifest. The bytes are reproducible.
   Result<flatbuffers::Offset<manifest::Tokenizer>> pack(flatbuffers::FlatBufferBuilder &builder,

@@ -260,10 +260,9 @@ Json gains(const std::string &file) {
 
 TEST_F(HeddlecReport, PredictsTheGainOfBranches) {
   const std::string json = work / "report.json";
+  const std::string folder = HEDDLE_TEST_DATA "/oracles/weighted";
   for (const std::string &file : {json, page}) {
-    ASSERT_EQ(heddlec({(HEDDLE_TEST_DATA "/oracles/weighted"), "--stop-after=dataflow", "-o",
-                       "/dev/null", "--report", file})
-                  .code,
+    ASSERT_EQ(heddlec({folder, "--stop-after=dataflow", "-o", "/dev/null", "--report", file}).code,
               0);
   }
   const Json found = gains(json);

@@ -59,7 +59,7 @@ TEST_P(Contract, AgreesWithItsTwin) {
       Ragged batch = randomSentences(1, 1, vocabulary, rows);
       batch.ids.resize(rows);
       for (int i = 0; i < rows; ++i) {
-        batch.ids[i] = (i * 7 + rows) % vocabulary;
+        batch.ids[i] = static_cast<int32_t>((i * 7 + rows) % vocabulary);
       }
       batch.lengths = {rows};
       std::vector<float> out = runBinary(binary, batch, isa)["out"];
@@ -366,7 +366,7 @@ TEST(CausalAttention, IsFiniteBeforeAnInfiniteValue) {
     ASSERT_FALSE(binary.empty());
     std::vector<int32_t> ids(length);
     for (int32_t i = 0; i < length; ++i) {
-      ids[i] = i == place ? infinite : 6 + i % (vocabulary - 6);
+      ids[i] = i == place ? infinite : static_cast<int32_t>(6 + i % (vocabulary - 6));
     }
     Ragged batch;
     batch.append(ids);

@@ -120,10 +120,12 @@ TEST_F(BuilderTest, WritesMasksWeightsAndTransposes) {
   const Tensor mixed = self.contract("thk,khd->thd", weights, query, rows).mergeHeads();
   entry.output("unit", mixed.activate(Activation::GeluNew).normalize(1e-12));
   const std::string result = text(model);
+  const char *const projection =
+      "transformer.contract \"tm,hdm->thd\" %0, %1 : tensor<?x24xf32>, tensor<4x6x24xf32> -> "
+      "tensor<?x4x6xf32>";
   for (const char *line : {
            "transformer.weight @self.query.weight : tensor<4x6x24xf32>",
-           ("transformer.contract \"tm,hdm->thd\" %0, %1 : tensor<?x24xf32>, tensor<4x6x24xf32> -> "
-            "tensor<?x4x6xf32>"),
+           projection,
            "transformer.transpose %2 [1, 2, 0] : tensor<?x4x6xf32> -> tensor<4x6x?xf32>",
            "transformer.mask causal in(%arg1, %arg1)",
            "{hidden = -1.000000e+09 : f32} : tensor<?x?xf32>",

@@ -305,7 +305,9 @@ TEST_F(CommandLineTest, BenchLines) {
   const Outcome outcome = runHeddle(
       {"bench", model, "--shapes", "2x16", "--lengths", lengths, "--roofline", "--profile"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
-  EXPECT_EQ(outcome.error, "");
+  // A busy machine is said, and nothing else.
+  EXPECT_TRUE(outcome.error.empty() || outcome.error.starts_with("heddle: note: the runs of "))
+      << outcome.error;
   // The machine, and for each of two batches: the time, 4 kernels, 3 dispatches.
   std::vector<json> shapes;
   int kernels = 0;

@@ -153,7 +153,7 @@ TEST(GenerateArguments, WordsThatAreNone) {
 
 /// Every command that reads texts documents what their lines are.
 TEST(GenerateArguments, FormatsOfLines) {
-  const std::vector<std::vector<std::string>> commands = {
+  const std::vector<std::vector<const char *>> commands = {
       {"generate", "m.so", "--input", "-"},
       {"score", "m.so", "--source", "a", "--target", "-"},
       {"analyze", "m.so", "--input", "-"},
@@ -163,7 +163,7 @@ TEST(GenerateArguments, FormatsOfLines) {
       {"tokenize", "m.so", "--input", "-"},
       {"similarity", "m.so", "x", "--input", "-"},
       {"rerank", "m.so", "--query", "x", "--input", "-"}};
-  for (std::vector<std::string> command : commands) {
+  for (std::vector<const char *> command : commands) {
     const auto parsed = [&]() {
       return std::visit(
           [&](const auto &options) {
@@ -183,7 +183,7 @@ TEST(GenerateArguments, FormatsOfLines) {
     EXPECT_EQ(parsed(), LineFormat::Text) << command.front();
     command.back() = "xml";
     EXPECT_EQ(errorOf(command),
-              command.front() + ": --input-format is \"xml\", expected text or jsonl");
+              std::string(command.front()) + ": --input-format is \"xml\", expected text or jsonl");
   }
   const std::string tokens = "--input-format and --tokens are both given, expected one of them";
   EXPECT_EQ(refusal({"--input-format", "jsonl", "--tokens"}), tokens);
