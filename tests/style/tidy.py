@@ -22,10 +22,12 @@ from pathlib import Path
 # What a unit includes is looked at like its main file. That file includes sources on purpose.
 OURS = r"(base|benchmarks|compiler|dialects|formats|frontend|runtime|tests)/.*\.(cpp|h)$"
 INCLUDE = '#include "{}" // NOLINT(bugprone-suspicious-include)\n'
-# Tests multiply small numbers, compare bits, step through ranges of floats, run commands in shells, and may take the time
-# that they take.
-NOT_OF_TESTS = ",".join(["-bugprone-implicit-widening-of-multiplication-result", "-bugprone-suspicious-memory-comparison",
-                         "-bugprone-float-loop-counter", "-bugprone-command-processor", "-performance-*"])
+# Tests compute sizes and ids from small numbers, compare bits, step through ranges of floats, list messages
+# of several lines, run commands in shells, and need not be fast.
+NOT_OF_TESTS = ",".join(["-bugprone-implicit-widening-of-multiplication-result", "-bugprone-misplaced-widening-cast",
+                         "-bugprone-narrowing-conversions", "-bugprone-suspicious-memory-comparison",
+                         "-bugprone-float-loop-counter", "-bugprone-suspicious-missing-comma",
+                         "-bugprone-command-processor", "-performance-*"])
 # Sources that include themselves once for each instruction set.
 ALONE = re.compile(r'#include "hwy/foreach_target\.h"')
 # Flags that change the code of a source, and nothing that is looked at.

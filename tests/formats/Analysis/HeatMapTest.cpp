@@ -143,7 +143,7 @@ TEST(Alignments, StandSideBySideWhileThereIsRoom) {
   const std::string svg = alignmentSvg("m", maps);
   EXPECT_TRUE(isWellFormed(svg));
   EXPECT_EQ(countOf(svg, ">layer.0<"), 7U);
-  const int width = std::atoi(svg.c_str() + svg.find("viewBox=\"0 0 ") + 13);
+  const long width = std::strtol(svg.c_str() + svg.find("viewBox=\"0 0 ") + 13, nullptr, 10);
   EXPECT_GT(width, 1000);
   EXPECT_LE(width, 1232);
   EXPECT_TRUE(isWellFormed(alignmentSvg("m", {})));
