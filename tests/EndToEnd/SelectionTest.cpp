@@ -140,7 +140,7 @@ TEST_P(Selection, HasTheSameBitsInAMixedBatch) {
 int64_t bytesToHost() {
   int64_t bytes = 0;
   for (const std::string &call : EmulatedGpu::get().calls("cuMemcpyDtoHAsync_v2")) {
-    bytes += std::atoll(call.c_str() + call.find('(') + 1);
+    bytes += std::strtoll(call.c_str() + call.find('(') + 1, nullptr, 10);
   }
   return bytes;
 }

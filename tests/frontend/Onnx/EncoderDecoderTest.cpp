@@ -51,8 +51,8 @@ Read readDecoder(const Spelling &spelling, const std::string &config = "") {
       input(port("mask", {"batch", "source"}, 7)) + spelling.inputs +
       initializer(tensor("table", {11, 8}) + raw(352)) + floats("low", {}, {minusInfinity});
   for (const int64_t value : {0, 1}) {
-    text += numbers(fmt::format("i{}", value).c_str(), {}, {value}) +
-            numbers(fmt::format("v{}", value).c_str(), {1}, {value});
+    text += numbers(fmt::format("i{}", value), {}, {value}) +
+            numbers(fmt::format("v{}", value), {1}, {value});
   }
   text += step("Shape", {"ids"}, "s1", integer("start", 1)) + step("Squeeze", {"s1"}, "s") +
           step("Range", {"i0", "s", "i1"}, "positions") +

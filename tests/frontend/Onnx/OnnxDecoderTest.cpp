@@ -23,8 +23,8 @@ std::string preamble() {
                      initializer(tensor("table", {11, 8}) + raw(352)) + floats("none", {}, {0}) +
                      floats("low", {}, {minusInfinity});
   for (const int64_t value : {0, 1, 2, 3, 4}) {
-    text += numbers(fmt::format("i{}", value).c_str(), {}, {value}) +
-            numbers(fmt::format("v{}", value).c_str(), {1}, {value});
+    text += numbers(fmt::format("i{}", value), {}, {value}) +
+            numbers(fmt::format("v{}", value), {1}, {value});
   }
   return text + step("Gather", {"table", "ids"}, "embedded") + step("Relu", {"embedded"}, "x") +
          step("Shape", {"ids"}, "s1", integer("start", 1)) + step("Squeeze", {"s1"}, "s") +
@@ -280,8 +280,8 @@ Read withPasts(const std::string &join, const std::string &more = "", const char
           initializer(tensor("steps", {20, 8}) + raw(640)) + floats("none", {}, {0}) +
           floats("low", {}, {minusInfinity});
   for (const int64_t value : {0, 1, 2}) {
-    text += numbers(fmt::format("i{}", value).c_str(), {}, {value}) +
-            numbers(fmt::format("v{}", value).c_str(), {1}, {value});
+    text += numbers(fmt::format("i{}", value), {}, {value}) +
+            numbers(fmt::format("v{}", value), {1}, {value});
   }
   // Positions of rows, starting after the past.
   text += step("Shape", {"ids"}, "s1", integer("start", 1)) + step("Squeeze", {"s1"}, "s") +

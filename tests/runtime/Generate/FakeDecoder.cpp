@@ -75,7 +75,11 @@ std::vector<float> HashModel::attention(std::span<const int32_t> source,
 }
 
 void FakeDecoder::call() {
-  if (callsToThrow >= 0 && callsToThrow-- == 0) {
+  if (callsToThrow < 0) {
+    return;
+  }
+  --callsToThrow;
+  if (callsToThrow < 0) {
     throw std::bad_alloc();
   }
 }
