@@ -192,7 +192,8 @@ Result<Rows> Evaluation::reshaped(Rows rows, std::vector<Expr> shape) {
       } else if (wanted->number % next.size == 0) {
         wanted->number /= next.size;
         axis.push_back(next);
-      } else if (next.size % wanted->number == 0) {
+      } else if (wanted->number > 1 && next.size % wanted->number == 0) {
+        // Where only the batch, rows or keys are missing, no part of a width helps.
         const Atom first = newAtom(wanted->number), second = newAtom(next.size / wanted->number);
         splitAtom(rows, next, first, second);
         // The axes so far keep their atoms: only the current atom is divided.

@@ -51,6 +51,16 @@ size_t countOf(const std::string &text, std::string_view part) {
   return count;
 }
 
+/// Rows in the place of columns: the reshape would have to take rows from a width.
+TEST(OnnxOddGraphs, ReshapesThatOnlyTransposingUndoes) {
+  const Read found = read(step("Shape", {"x"}, "sizes") +
+                          step("Transpose", {"x"}, "t", integers("perm", {0, 2, 1})) +
+                          step("Reshape", {"t", "sizes"}, "r") + step("Relu", {"r"}, "y"));
+  EXPECT_NE(found.message.find("the reshape mixes the batch, rows or keys with other axes"),
+            std::string::npos)
+      << found.message;
+}
+
 TEST(OnnxOddGraphs, ResultsThatNothingReadsAreNoOperands) {
   const std::string two =
       function("Two", {"a"}, {"b", "c"}, {node("Neg", {"a"}, {"b"}), node("Abs", {"a"}, {"c"})});
