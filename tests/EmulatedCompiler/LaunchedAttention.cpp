@@ -73,6 +73,14 @@ double CompiledAttention::scoreOf(const AttentionSequence &sequence, int64_t row
                                      : -std::numeric_limits<double>::infinity();
 }
 
+KernelOutcome CompiledAttention::runAlone(int64_t length, uint32_t sharedLess) const {
+  const AttentionSequence sequence(shape, length, 1);
+  const std::vector<AttentionPart> batch = {{&sequence, 0, length}};
+  KernelLaunch launch = launchOf(batch);
+  launch.shared -= sharedLess;
+  return run(batch, launch);
+}
+
 double CompiledAttention::expected(const AttentionSequence &sequence, int64_t row,
                                    int64_t column) const {
   const int64_t head = column / shape.valueSize;

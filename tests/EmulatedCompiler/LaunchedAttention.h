@@ -66,6 +66,9 @@ public:
   KernelOutcome run(const std::vector<AttentionPart> &batch) const {
     return run(batch, launchOf(batch));
   }
+  /// Returns the result of one sequence alone, launched with this much less shared memory than it
+  /// needs.
+  KernelOutcome runAlone(int64_t length, uint32_t sharedLess = 0) const;
   /// Returns the expected number of the result for a row of a sequence.
   double expected(const AttentionSequence &sequence, int64_t row, int64_t column) const;
 

@@ -105,12 +105,8 @@ TEST_P(PlantedAttentionDefects, IsFound) {
   const AttentionShape shape = shapeWith(GetParam().products);
   const CompiledAttention attention(shape);
   GetParam().plant(attention.body());
-  const AttentionSequence sequence(shape, kLength, 1);
-  const std::vector<AttentionPart> batch = {{&sequence, 0, kLength}};
-  KernelLaunch launch = attention.launchOf(batch);
-  launch.shared -= GetParam().sharedLess;
-  const KernelOutcome outcome = attention.run(batch, launch);
-  expectReported(outcome, "attention", GetParam().report);
+  expectReported(attention.runAlone(kLength, GetParam().sharedLess), "attention",
+                 GetParam().report);
 }
 
 const auto kName = [](const auto &info) { return std::string(info.param.name); };
@@ -187,11 +183,9 @@ TEST_P(PlantedWrongAttention, Differs) {
   const AttentionShape shape = shapeWith(GetParam().products);
   const CompiledAttention attention(shape), right(shape);
   GetParam().plant(attention.body());
-  const AttentionSequence sequence(shape, kLength, 1);
-  const std::vector<AttentionPart> batch = {{&sequence, 0, kLength}};
-  const KernelOutcome outcome = attention.run(batch);
+  const KernelOutcome outcome = attention.runAlone(kLength);
   ASSERT_EQ(outcome.report, "");
-  EXPECT_NE(outcome.values, right.run(batch).values);
+  EXPECT_NE(outcome.values, right.runAlone(kLength).values);
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, PlantedWrongAttention, testing::ValuesIn(kWrongNumbers), kName);

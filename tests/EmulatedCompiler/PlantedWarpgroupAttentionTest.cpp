@@ -213,12 +213,8 @@ class PlantedWarpgroupAttention : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedWarpgroupAttention, IsFound) {
   const CompiledAttention attention(kShape, "sm_90a");
   GetParam().plant(attention.body());
-  const AttentionSequence sequence(kShape, kLength, 1);
-  const std::vector<AttentionPart> batch = {{&sequence, 0, kLength}};
-  KernelLaunch launch = attention.launchOf(batch);
-  launch.shared -= GetParam().sharedLess;
-  const KernelOutcome outcome = attention.run(batch, launch);
-  expectReported(outcome, "attention", GetParam().report);
+  expectReported(attention.runAlone(kLength, GetParam().sharedLess), "attention",
+                 GetParam().report);
 }
 
 const auto kName = [](const auto &info) { return std::string(info.param.name); };
@@ -244,11 +240,9 @@ class PlantedWrongWarpgroups : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedWrongWarpgroups, Differs) {
   const CompiledAttention attention(kShape, "sm_90a"), right(kShape, "sm_90a");
   GetParam().plant(attention.body());
-  const AttentionSequence sequence(kShape, kLength, 1);
-  const std::vector<AttentionPart> batch = {{&sequence, 0, kLength}};
-  const KernelOutcome outcome = attention.run(batch);
+  const KernelOutcome outcome = attention.runAlone(kLength);
   ASSERT_EQ(outcome.report, "");
-  EXPECT_NE(outcome.values, right.run(batch).values);
+  EXPECT_NE(outcome.values, right.runAlone(kLength).values);
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, PlantedWrongWarpgroups, testing::ValuesIn(kWrongNumbers),

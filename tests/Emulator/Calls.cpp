@@ -37,6 +37,9 @@ void readRequest() {
   }
   char *end = nullptr;
   const long n = std::strtol(colon + 1, &end, 10);
+  if (end == colon + 1) {
+    return;
+  }
   const long code = *end == ':' ? std::strtol(end + 1, nullptr, 10) : long(OutOfMemory);
   request = {std::string(text, colon), n, static_cast<int>(code)};
 }
