@@ -17,10 +17,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LLVM = Path("/usr/lib/llvm-22/bin")
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "python"))
 import build_wheel  # noqa: E402
+import extension  # noqa: E402
+from extension import LLVM  # noqa: E402
 
 # What a caller of an allocator may stand behind.
 ALLOCATING = re.compile(r" in (?:malloc|calloc|realloc|aligned_alloc|posix_memalign|operator new|std::|__gnu_cxx|"
@@ -32,12 +33,8 @@ LEFT_OUT = "test_together.py::test_memory_stays"
 def built(folder, python):
     """The package, with an instrumented extension module."""
     cmake = folder / "cmake"
-    build_wheel.run("configuring the extension", "cmake", "-S", ROOT, "-B", cmake, "-G", "Ninja",
-                    "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1",
-                    f"-DCMAKE_C_COMPILER={LLVM / 'clang'}", f"-DCMAKE_CXX_COMPILER={LLVM / 'clang++'}",
-                    "-DHEDDLE_SANITIZE=address,undefined", "-DHEDDLE_BUILD_COMPILER=OFF", "-DHEDDLE_BUILD_TESTS=OFF",
-                    "-DHEDDLE_BUILD_PYTHON=ON", "-DHEDDLE_PRECOMPILED_HEADERS=OFF", f"-DPython_EXECUTABLE={python}",
-                    *(f"-D{name}={value}" for name, value in build_wheel.launcher().items()))
+    extension.configure(cmake, python, "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+                        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1", "-DHEDDLE_SANITIZE=address,undefined")
     build_wheel.run("building the extension", "cmake", "--build", cmake, "--target", "heddle_python")
     package = folder / "package"
     shutil.rmtree(package, ignore_errors=True)
@@ -83,8 +80,7 @@ def findings(reports):
 def main():
     folder, build = Path(sys.argv[1]).resolve() / "python-sanitized", Path(sys.argv[2]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    nanobind = [each for each in build_wheel.REQUIRES if each.startswith("nanobind")]
-    python = build_wheel.environment(folder / "env", *nanobind, "numpy", "pytest==9.2.0") / "python"
+    python = extension.environment(folder / "env", "numpy", "pytest==9.2.0") / "python"
     package = built(folder, python)
     for old in folder.glob("report.*"):
         old.unlink()

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 # What a unit includes is looked at like its main file. That file includes sources on purpose.
-OURS = r"(base|benchmarks|compiler|dialects|formats|frontend|runtime|tests)/.*\.(cpp|h)$"
+OURS = r"(base|benchmarks|compiler|dialects|formats|frontend|python|runtime|tests)/.*\.(cpp|h)$"
 INCLUDE = '#include "{}" // NOLINT(bugprone-suspicious-include)\n'
 # Tests compute sizes and ids from small numbers, compare bits, step through ranges of floats, list messages
 # of several lines, run commands in shells, and need not be fast.
