@@ -77,6 +77,7 @@ Offset<manifest::Generation> writeGeneration(ModuleOp module, FlatBufferBuilder 
   generation.add_top_k(reader.integer("top_k"));
   generation.add_top_p(reader.real("top_p"));
   generation.add_min_p(reader.real("min_p"));
+  generation.add_context_length(reader.integer("context_length"));
   return generation.Finish();
 }
 

@@ -30,8 +30,9 @@ def Transformer_Dialect : Dialect {
     - `transformer.generation`: the defaults for generating text, a dictionary of
       `start`, `end`, `suppressed` (array<i32>, token ids), `pad`, `forced_first`, `forced_last` (i32,
       -1 for none), `rules` (a string), `max_length`, `min_length`, `num_beams`, `no_repeat_ngram`,
-      `top_k` (i32), `length_penalty`, `repetition_penalty`, `temperature`, `top_p`, `min_p` (f32),
-      `early_stopping`, `never_stop_early`, `sample` (true or false). All of them are required.
+      `top_k`, `context_length` (i32), `length_penalty`, `repetition_penalty`, `temperature`, `top_p`,
+      `min_p` (f32), `early_stopping`, `never_stop_early`, `sample` (true or false). All of them are
+      required.
     - `transformer.languages`: the languages that the model translates between, a dictionary of
       `names` (a list of strings, ascending) and `tokens` (array<i32>), the token of each;
       `ends_source`, whether the token of a source's language is its last, not its first;

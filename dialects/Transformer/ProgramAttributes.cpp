@@ -74,7 +74,8 @@ static constexpr Field generationFields[] = {{"start", Kind::Ids},
                                              {"temperature", Kind::F32},
                                              {"top_k", Kind::I32},
                                              {"top_p", Kind::F32},
-                                             {"min_p", Kind::F32}};
+                                             {"min_p", Kind::F32},
+                                             {"context_length", Kind::I32}};
 
 static constexpr Field classificationFields[] = {{"labels", Kind::Labels},
                                                  {"problem", Kind::Problem}};

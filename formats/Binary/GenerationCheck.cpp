@@ -201,6 +201,10 @@ static Status checkDefaults(const manifest::Generation &generation) {
                     "number above 0, at least 0, above 0 to 1 and 0 to 1",
                     temperature, generation.top_k(), generation.top_p(), generation.min_p()));
   }
+  if (generation.context_length() < 0) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("context_length {}, expected at least 0",
+                                              generation.context_length()));
+  }
   return {};
 }
 

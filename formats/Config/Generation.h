@@ -51,6 +51,9 @@ struct Generation {
   int32_t topK = 0;
   double topP = 1;
   double minP = 0;
+  /// The number of tokens of a text and its continuation that the model was trained for; 0:
+  /// unknown.
+  int32_t contextLength = 0;
 };
 
 /// Reads the settings of a Hugging Face folder from generation_config.json, or from config.json for
@@ -61,7 +64,7 @@ Result<Generation> readGeneration(const Config &config, const std::optional<Conf
 
 /// As readGeneration(), for a model that continues a text instead of answering a source: targets
 /// have no start token, and lengths that include the text, "max_length" and "min_length", are not
-/// read.
+/// read. Reads the context length.
 Result<Generation> readContinuation(const Config &config, const std::optional<Config> &generation,
                                     int64_t vocabulary);
 

@@ -278,6 +278,7 @@ void ModelBuilder::generation(const Generation &settings) {
       builder.getNamedAttr("top_k", builder.getI32IntegerAttr(settings.topK)),
       builder.getNamedAttr("top_p", real(settings.topP)),
       builder.getNamedAttr("min_p", real(settings.minP)),
+      builder.getNamedAttr("context_length", builder.getI32IntegerAttr(settings.contextLength)),
   };
   (*state->module)->setAttr("transformer.generation", builder.getDictionaryAttr(values));
 }

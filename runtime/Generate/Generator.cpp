@@ -52,6 +52,7 @@ struct Generator::State {
   std::unique_ptr<PagedDecoder> decoder;
   GenerationDefaults defaults;
   GenerationLimits limits;
+  int64_t contextLength = 0;
   BatchBounds bounds;
   Constraints constraints;
   BatchSearch search;
@@ -167,6 +168,7 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
     limits.hasText = model.state->targetTokenizer != nullptr;
     const BatchBounds bounds(options.batchTokens, options.promptTokens, options.promptTokensBeside);
     auto state = std::make_unique<State>(std::move(decoder), defaults, limits, bounds);
+    state->contextLength = table->context_length();
     state->sourceTokenizer = model.state->tokenizer;
     state->targetTokenizer = model.state->targetTokenizer;
     state->profiles = options.session.profile;
@@ -258,6 +260,7 @@ bool Generator::hasSources() const { return state->limits.hasSources; }
 int64_t Generator::longestSource() const { return state->limits.longestSource; }
 
 int64_t Generator::longestTarget() const { return state->limits.longestTarget; }
+int64_t Generator::contextLength() const { return state->contextLength; }
 
 int32_t Generator::sourcePad() const { return state->decoder->pad(); }
 

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <regex>
 
 namespace heddle {
 namespace {
@@ -400,8 +401,10 @@ void expectSampling(Generator &generator, const std::string &binary, const Token
   heddle_generator_free(fromC);
   heddle_model_free(model);
   const std::string info = tools::runHeddle({"info", binary}).output;
-  EXPECT_NE(info.find(", sample true, temperature 0.7, top_k 20, top_p 0.9, min_p 0\n"),
-            std::string::npos)
+  EXPECT_NE(
+      info.find(
+          ", sample true, temperature 0.7, top_k 20, top_p 0.9, min_p 0, context_length 96\n"),
+      std::string::npos)
       << info;
 }
 
@@ -439,6 +442,20 @@ TEST_P(AnsweringModel, GivesTheTextsOfTransformers) {
       tools::runHeddle({"chat", binary, "--no-sample"}, {.input = dialogue});
   EXPECT_EQ(chat.code, 0) << chat.error;
   EXPECT_EQ(chat.output, expected);
+  EXPECT_EQ(chat.error, "");
+  // The models were trained for 96 tokens; a longer conversation says so once.
+  std::string longer;
+  for (int i = 0; i < 12; ++i) {
+    longer += questionOf(goldens.front()["prompt"]) + "\n";
+  }
+  const tools::Outcome beyond =
+      tools::runHeddle({"chat", binary, "--no-sample"}, {.input = longer});
+  EXPECT_EQ(beyond.code, 0);
+  EXPECT_TRUE(std::regex_match(
+      beyond.error, std::regex("heddle: note: the conversation has [0-9]+ tokens, more than the 96 "
+                               "that the model was trained for: answers are rarely useful from "
+                               "here on\n")))
+      << beyond.error;
   const Tokens prompt = *generator->encodeChat(firstConversation(conversations));
   expectSampling(*generator, binary, prompt);
   expectSchemaInLibraries(*generator, binary, prompt);

@@ -116,6 +116,32 @@ TEST(ContinuationTools, TextsAreContinued) {
       << chat.error;
 }
 
+/// Rotary positions have no end: a model may continue a text beyond the length of its training, but
+/// says so.
+TEST(ContinuationTools, TextsBeyondTheContextAreMentioned) {
+  const std::string binary = compileModel(oracles + "llama-tiny");
+  ASSERT_FALSE(binary.empty());
+  EXPECT_NE(tools::runHeddle({"info", binary}).output.find(", context_length 96\n"),
+            std::string::npos);
+  const auto run = [&](int tokens, const std::string &prompts) {
+    const std::string most = std::to_string(tokens);
+    return tools::runHeddle({"generate", binary, "--input", "-", "--tokens", "--min-length", most,
+                             "--max-length", most},
+                            {.input = prompts});
+  };
+  // The prompts have two tokens, and one.
+  tools::Outcome outcome = run(94, "5 6\n7\n");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.error, "");
+  const std::string rest =
+      " more than 96 tokens, the length that the model was trained for: answers beyond it are "
+      "rarely useful\n";
+  outcome = run(95, "5 6\n7\n");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.error, "heddle: note: 1 text has" + rest);
+  EXPECT_EQ(run(96, "5 6\n7\n").error, "heddle: note: 2 texts have" + rest);
+}
+
 /// The answer to a prompt, while it is written and in its final form.
 TEST(ContinuationTools, AnswersEndBeforeStopStrings) {
   const TemporaryFolder folder;

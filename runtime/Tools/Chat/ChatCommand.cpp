@@ -75,6 +75,8 @@ private:
   Status say(std::string_view text) { return options.json ? Status() : output.write(text); }
   /// Reports a mistake in one line; the conversation continues.
   Status complain(const Status &problem);
+  /// Prints a note when the conversation first becomes longer than the model's training texts.
+  void noteContext(const Answer &answer);
 
   const ChatOptions &options;
   Model model;
@@ -84,6 +86,7 @@ private:
   OutputStream output = OutputStream::standard();
   bool isTerminal;
   bool isOver = false;
+  bool isBeyondContext = false;
   int64_t failed = 0;
 };
 
@@ -111,6 +114,20 @@ Status ChatRun::complain(const Status &problem) {
   ++failed;
   std::fputs(fmt::format("heddle: {}\n", problem.message()).c_str(), stderr);
   return options.json ? output.write(jsonText({{"error", problem.message()}}) + "\n") : Status();
+}
+
+void ChatRun::noteContext(const Answer &answer) {
+  const int64_t most = generator.contextLength();
+  const int64_t length = answer.promptTokens + answer.tokens;
+  if (most == 0 || length <= most || isBeyondContext) {
+    return;
+  }
+  isBeyondContext = true;
+  std::fputs(fmt::format("heddle: note: the conversation has {} tokens, more than the {} that the "
+                         "model was trained for: answers are rarely useful from here on\n",
+                         length, most)
+                 .c_str(),
+             stderr);
 }
 
 /// Returns the next line; nullopt at the end of input, and after a signal that ends the program.
@@ -253,6 +270,7 @@ Status ChatRun::reply(std::string_view question) {
   }
   conversation.addAnswer(made->text);
   if (options.json) {
+    noteContext(*made);
     return output.write(jsonText({{"role", "assistant"},
                                   {"content", made->text},
                                   {"prompt_tokens", made->promptTokens},
@@ -265,6 +283,7 @@ Status ChatRun::reply(std::string_view question) {
   if (made->isStopped && isTerminal && interruption() == SIGINT) {
     HEDDLE_TRY(output.write("(stopped)\n"));
   }
+  noteContext(*made);
   return {};
 }
 

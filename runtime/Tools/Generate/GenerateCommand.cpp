@@ -74,6 +74,8 @@ private:
   Status writeEvents();
   std::string countsText(double seconds) const;
   std::string cutText() const;
+  bool isBeyondContext(const GenerationResult &result) const;
+  std::string contextText() const;
 
   AnswerRecords records() const { return {options, generator}; }
 
@@ -93,6 +95,8 @@ private:
   int64_t tokensOfPrompts = 0;
   /// Answers that ended because they may have no more tokens.
   int64_t answersCut = 0;
+  /// Texts that became longer than those of the model's training.
+  int64_t textsBeyondContext = 0;
   /// Tokens of the answer that is written as it is made.
   int64_t tokensWritten = 0;
   /// The reason why a token of the streamed answer has no text.
@@ -291,6 +295,7 @@ void GenerateRun::accept(const GenerationResult &result) {
   if (!result.hypotheses.empty() && result.hypotheses[0].finish == FinishReason::Length) {
     ++answersCut;
   }
+  textsBeyondContext += isBeyondContext(result) ? 1 : 0;
   Pending &line = pending[place];
   tokensOfPrompts += result.prefix;
   // A streamed answer only needs its end.
@@ -341,6 +346,24 @@ std::string GenerateRun::countsText(double seconds) const {
       seconds, static_cast<double>(tokensGenerated) / std::max(seconds, 1e-9));
 }
 
+/// Returns whether a prompt and its longest continuation have more tokens than the model was
+/// trained for.
+bool GenerateRun::isBeyondContext(const GenerationResult &result) const {
+  const auto most = static_cast<size_t>(generator.contextLength());
+  return most > 0 && std::any_of(result.hypotheses.begin(), result.hypotheses.end(),
+                                 [&](const Hypothesis &each) { return each.tokens.size() > most; });
+}
+
+std::string GenerateRun::contextText() const {
+  const bool isOne = textsBeyondContext == 1;
+  return textsBeyondContext > 0
+             ? fmt::format("heddle: note: {} {} more than {} tokens, the length that the model was "
+                           "trained for: answers beyond it are rarely useful\n",
+                           textsBeyondContext, isOne ? "text has" : "texts have",
+                           generator.contextLength())
+             : "";
+}
+
 /// Half a turn of a conversation, or half of a JSON value, is not what was asked for; half of a
 /// text that is continued is.
 std::string GenerateRun::cutText() const {
@@ -382,8 +405,10 @@ Status GenerateRun::run() {
     const std::chrono::duration<double> seconds = Progress::Clock::now() - start;
     sayAboveProgress(countsText(seconds.count()));
   }
-  if (const std::string note = cutText(); !note.empty()) {
-    sayAboveProgress(note);
+  for (const std::string &note : {cutText(), contextText()}) {
+    if (!note.empty()) {
+      sayAboveProgress(note);
+    }
   }
   return errors.finish(output, static_cast<int64_t>(written), failure);
 }

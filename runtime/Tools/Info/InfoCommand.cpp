@@ -188,7 +188,8 @@ static std::string generationText(const Json &generation) {
   // The values that mean unset. The sampling method is always printed.
   static const Json unset = {{"max_length", 0},      {"early_stopping", false},
                              {"no_repeat_ngram", 0}, {"repetition_penalty", 1.0},
-                             {"min_length", 0},      {"never_stop_early", false}};
+                             {"min_length", 0},      {"never_stop_early", false},
+                             {"context_length", 0}};
   static const std::string_view tokens[] = {"start",        "end",         "pad",
                                             "forced_first", "forced_last", "suppressed"};
   std::string text = fmt::format("rules {}", generation["rules"].get<std::string>());

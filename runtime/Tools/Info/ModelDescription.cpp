@@ -301,7 +301,8 @@ static Json describeGeneration(const manifest::Generation *generation) {
           {"temperature", generation->temperature()},
           {"top_k", generation->top_k()},
           {"top_p", generation->top_p()},
-          {"min_p", generation->min_p()}};
+          {"min_p", generation->min_p()},
+          {"context_length", generation->context_length()}};
 }
 
 /// Describes the defaults of every interface, whatever the model.

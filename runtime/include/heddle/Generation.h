@@ -353,6 +353,9 @@ public:
   /// Returns the maximum number of tokens that the decoder reads, including the start token and the
   /// prefix, according to the model's positions; 0 means unlimited.
   int64_t longestTarget() const;
+  /// Returns the number of tokens of a prompt and its continuation that the model was trained for;
+  /// 0: unknown. It is no limit, but what follows more tokens is rarely useful.
+  int64_t contextLength() const;
   /// Returns the token that pads shorter sources in files; -1: none.
   int32_t sourcePad() const;
   /// Return the ids of a source, with the special tokens of its template, or of a target, without

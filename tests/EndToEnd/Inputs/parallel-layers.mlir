@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A translation model whose decoder layers stand side by side: "first", "second" and "third" attend to
 // the same rows, each with weights of its own name. What of them is equal, their checkpoint decides.
-module attributes {transformer.generation = {early_stopping = false, end = array<i32: 2>, forced_first = -1 : i32, forced_last = -1 : i32, length_penalty = 1.0 : f32, max_length = 0 : i32, min_length = 0 : i32, min_p = 0.0 : f32, never_stop_early = false, no_repeat_ngram = 0 : i32, num_beams = 1 : i32, pad = 0 : i32, repetition_penalty = 1.0 : f32, rules = "paper", sample = false, start = array<i32: 1>, suppressed = array<i32>, temperature = 1.0 : f32, top_k = 0 : i32, top_p = 1.0 : f32}} {
+module attributes {transformer.generation = {context_length = 0 : i32, early_stopping = false, end = array<i32: 2>, forced_first = -1 : i32, forced_last = -1 : i32, length_penalty = 1.0 : f32, max_length = 0 : i32, min_length = 0 : i32, min_p = 0.0 : f32, never_stop_early = false, no_repeat_ngram = 0 : i32, num_beams = 1 : i32, pad = 0 : i32, repetition_penalty = 1.0 : f32, rules = "paper", sample = false, start = array<i32: 1>, suppressed = array<i32>, temperature = 1.0 : f32, top_k = 0 : i32, top_p = 1.0 : f32}} {
 transformer.parameter @word : tensor<61x24xf32> from "word"
 transformer.parameter @places : tensor<64x24xf32> = sinusoid_interleaved(0, 12)
 transformer.parameter @first.self.query : tensor<24x24xf32> from "first.self.query"

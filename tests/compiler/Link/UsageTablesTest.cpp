@@ -19,7 +19,7 @@ constexpr llvm::StringLiteral program = R"mlir(
 !keys = !dataflow.cache<[64], f32, keys>
 !rows = !dataflow.buffer<[tokens, 64], f32>
 !scores = !dataflow.buffer<[tokens, 4, longest], f32>
-module attributes {transformer.generation = {start = array<i32: 1, 2>, end = array<i32: 3>, pad = 0 : i32, forced_first = -1 : i32, forced_last = 3 : i32, suppressed = array<i32: 0>, rules = "transformers", max_length = 20 : i32, num_beams = 4 : i32, length_penalty = 5.000000e-01 : f32, early_stopping = true, no_repeat_ngram = 3 : i32, repetition_penalty = 1.500000e+00 : f32, min_length = 2 : i32, never_stop_early = false, sample = true, temperature = 6.000000e-01 : f32, top_k = 40 : i32, top_p = 9.000000e-01 : f32, min_p = 1.250000e-01 : f32}} {
+module attributes {transformer.generation = {start = array<i32: 1, 2>, end = array<i32: 3>, pad = 0 : i32, forced_first = -1 : i32, forced_last = 3 : i32, suppressed = array<i32: 0>, rules = "transformers", max_length = 20 : i32, num_beams = 4 : i32, length_penalty = 5.000000e-01 : f32, early_stopping = true, no_repeat_ngram = 3 : i32, repetition_penalty = 1.500000e+00 : f32, min_length = 2 : i32, never_stop_early = false, sample = true, temperature = 6.000000e-01 : f32, top_k = 40 : i32, top_p = 9.000000e-01 : f32, min_p = 1.250000e-01 : f32, context_length = 512 : i32}} {
   transformer.parameter @table : tensor<64x64xf32> from "table"
   dataflow.kernel @gather : (!ids, !dataflow.buffer<[64, 64], f32>) -> !rows computes #dataflow.gather<width = 64, lookups = 1> {
   ^bb0(%x: f32):
@@ -167,6 +167,7 @@ TEST_F(DecoderManifestTest, SaysHowItGenerates) {
   EXPECT_EQ(generation->top_k(), 40);
   EXPECT_EQ(generation->top_p(), 0.9f);
   EXPECT_EQ(generation->min_p(), 0.125f);
+  EXPECT_EQ(generation->context_length(), 512);
 }
 
 TEST_F(DecoderManifestTest, HasATokenizerOfTheTarget) {

@@ -128,19 +128,21 @@ module attributes {transformer.generation = {
     min_length = 0 : i32, num_beams = 1 : i32, length_penalty = 1.0 : f32,
     repetition_penalty = 1.0 : f32, early_stopping = false, never_stop_early = false,
     sample = false, temperature = 1.0 : f32, top_k = 0 : i32,
-    top_p = 1.0 : f32, min_p = 0.0 : f32, no_repeat_ngram = 0 : i32, num_beam = 4 : i32}} {
+    top_p = 1.0 : f32, min_p = 0.0 : f32, no_repeat_ngram = 0 : i32, context_length = 0 : i32,
+    num_beam = 4 : i32}} {
 }
 
 // -----
 
-// expected-error@+1 {{'builtin.module' op has 'watermark' in 'transformer.generation', expected one of 'start', 'end', 'suppressed', 'rules', 'pad', 'forced_first', 'forced_last', 'max_length', 'num_beams', 'length_penalty', 'early_stopping', 'no_repeat_ngram', 'repetition_penalty', 'min_length', 'never_stop_early', 'sample', 'temperature', 'top_k', 'top_p', 'min_p'}}
+// expected-error@+1 {{'builtin.module' op has 'watermark' in 'transformer.generation', expected one of 'start', 'end', 'suppressed', 'rules', 'pad', 'forced_first', 'forced_last', 'max_length', 'num_beams', 'length_penalty', 'early_stopping', 'no_repeat_ngram', 'repetition_penalty', 'min_length', 'never_stop_early', 'sample', 'temperature', 'top_k', 'top_p', 'min_p', 'context_length'}}
 module attributes {transformer.generation = {
     start = array<i32: 1>, end = array<i32: 2>, suppressed = array<i32>, pad = 0 : i32,
     forced_first = -1 : i32, forced_last = -1 : i32, rules = "paper", max_length = 0 : i32,
     min_length = 0 : i32, num_beams = 1 : i32, length_penalty = 1.0 : f32,
     repetition_penalty = 1.0 : f32, early_stopping = false, never_stop_early = false,
     sample = false, temperature = 1.0 : f32, top_k = 0 : i32,
-    top_p = 1.0 : f32, min_p = 0.0 : f32, no_repeat_ngram = 0 : i32, watermark = 1.0 : f32}} {
+    top_p = 1.0 : f32, min_p = 0.0 : f32, no_repeat_ngram = 0 : i32, context_length = 0 : i32,
+    watermark = 1.0 : f32}} {
 }
 
 // -----

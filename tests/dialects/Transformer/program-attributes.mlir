@@ -29,5 +29,6 @@ module attributes {
     min_length = 0 : i32, num_beams = 1 : i32, length_penalty = 1.0 : f32,
     repetition_penalty = 1.0 : f32, early_stopping = false, never_stop_early = false,
     sample = false, temperature = 1.0 : f32, top_k = 0 : i32,
-    top_p = 1.0 : f32, min_p = 0.0 : f32, no_repeat_ngram = 0 : i32}} {
+    top_p = 1.0 : f32, min_p = 0.0 : f32, no_repeat_ngram = 0 : i32,
+    context_length = 4096 : i32}} {
 }

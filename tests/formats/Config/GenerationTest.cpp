@@ -116,6 +116,17 @@ TEST(GenerationTest, NotesWhatIsNotTakenOver) {
                                       "true, and samples have no beams"}));
 }
 
+TEST(GenerationTest, AContinuationHasTheContextOfItsPositions) {
+  const auto of = [](std::string_view text) {
+    return readContinuation(*Config::parse(text, "config.json"), std::nullopt, 100);
+  };
+  EXPECT_EQ(of(R"({"max_position_embeddings": 4096})")->contextLength, 4096);
+  EXPECT_EQ(of("{}")->contextLength, 0);
+  EXPECT_EQ(
+      messageOf(of(R"({"max_position_embeddings": 0})")),
+      "config.json: \"max_position_embeddings\" is 0, expected an integer from 1 to 2147483647");
+}
+
 /// As in Transformers: the sampling parameters apply only with "do_sample", and top-k defaults to
 /// 50.
 TEST(GenerationTest, SamplingIsReadWhereItIsDone) {

@@ -150,7 +150,8 @@ TEST(TransformerTest, BranchesMayShareOneFeedForwardLayer) {
 TEST(TransformerTest, GenerationFollowsThePaper) {
   EXPECT_TRUE(contains(
       program("transformer-post"),
-      "transformer.generation = {early_stopping = false, end = array<i32: 2>, forced_first = -1 : "
+      "transformer.generation = {context_length = 0 : i32, early_stopping = false, end = "
+      "array<i32: 2>, forced_first = -1 : "
       "i32, forced_last = -1 : i32, length_penalty = 1.000000e+00 : f32, max_length = 0 : i32, "
       "min_length = 0 : i32, min_p = 0.000000e+00 : f32, never_stop_early = false, no_repeat_ngram "
       "= 0 : i32, num_beams = 1 : "

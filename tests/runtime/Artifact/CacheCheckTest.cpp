@@ -305,6 +305,8 @@ static const Case generationCases[] = {
     {"topP", [](auto &m) { m.generation->topP = 0; }, "top_p 0"},
     {"topPLarge", [](auto &m) { m.generation->topP = 1.5F; }, "top_p 1.5"},
     {"minP", [](auto &m) { m.generation->minP = NAN; }, "min_p nan"},
+    {"contextLength", [](auto &m) { m.generation->contextLength = -1; },
+     "context_length -1, expected at least 0"},
     {"readsLess", [](auto &m) { decode(m).inputs[0].limit = vocabulary - 1; },
      "generation: 1600 tokens can be generated, only 1599 of them can be fed back"},
     {"onlyOptional", [](auto &m) { decode(m).inputs[0].optional = true; },

@@ -115,7 +115,8 @@ static Offset<manifest::Generation> generation(FlatBufferBuilder &builder,
       builder, &spec.start, &spec.end, spec.pad, spec.forcedFirst, spec.forcedLast,
       &spec.suppressed, spec.rules.c_str(), spec.maxLength, spec.beams, spec.lengthPenalty,
       spec.earlyStopping, spec.noRepeatNgram, spec.repetitionPenalty, spec.minLength,
-      spec.neverStopEarly, spec.sample, spec.temperature, spec.topK, spec.topP, spec.minP);
+      spec.neverStopEarly, spec.sample, spec.temperature, spec.topK, spec.topP, spec.minP,
+      spec.contextLength);
 }
 
 static Offset<manifest::Parameter> parameter(FlatBufferBuilder &builder,

@@ -152,6 +152,7 @@ struct GenerationSpec {
   int32_t topK = 0;
   float topP = 1;
   float minP = 0;
+  int32_t contextLength = 0;
 };
 
 struct KernelSpec {
