@@ -171,7 +171,8 @@ LogicalResult EntryWriter::writeInput(BlockArgument argument) {
            << ", expected 0" << (areIds ? " to " + std::to_string(limit.getInt() - 1) : "")
            << " in i32";
   }
-  FailureOr<PortTensor> tensor = writePortTensor(graph, index, /*isInput=*/true, type, builder);
+  FailureOr<PortTensorFields> tensor =
+      writePortTensor(graph, index, /*isInput=*/true, type, builder);
   if (failed(tensor)) {
     return failure();
   }
@@ -264,7 +265,8 @@ LogicalResult EntryWriter::writeOutputs() {
       return graph.emitError("output '") << name.getValue() << "' of entry '" << graph.getSymName()
                                          << "' is " << type << ", expected rows of constant width";
     }
-    FailureOr<PortTensor> tensor = writePortTensor(graph, index, /*isInput=*/false, type, builder);
+    FailureOr<PortTensorFields> tensor =
+        writePortTensor(graph, index, /*isInput=*/false, type, builder);
     if (failed(tensor)) {
       return failure();
     }

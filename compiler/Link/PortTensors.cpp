@@ -11,9 +11,9 @@ using namespace mlir;
 
 namespace heddle {
 
-FailureOr<PortTensor> writePortTensor(dataflow::GraphOp graph, unsigned index, bool isInput,
-                                      dataflow::BufferType type,
-                                      flatbuffers::FlatBufferBuilder &builder) {
+FailureOr<PortTensorFields> writePortTensor(dataflow::GraphOp graph, unsigned index, bool isInput,
+                                            dataflow::BufferType type,
+                                            flatbuffers::FlatBufferBuilder &builder) {
   const auto attributeOf = [&](StringRef name) {
     return isInput ? graph.getArgAttr(index, name) : graph.getResultAttr(index, name);
   };
@@ -24,7 +24,7 @@ FailureOr<PortTensor> writePortTensor(dataflow::GraphOp graph, unsigned index, b
            << attributeOf("dataflow.name") << " of entry '" << graph.getSymName() << "' has "
            << what << " " << value;
   };
-  PortTensor result;
+  PortTensorFields result;
   if (axes) {
     int64_t width = 1;
     for (const int64_t size : type.getShape().drop_front()) {

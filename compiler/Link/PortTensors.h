@@ -13,7 +13,7 @@
 namespace heddle {
 
 /// The fields of a port about its tensor.
-struct PortTensor {
+struct PortTensorFields {
   /// Null: none.
   flatbuffers::Offset<flatbuffers::Vector<int64_t>> axes = {};
   flatbuffers::Offset<flatbuffers::String> after = {};
@@ -22,9 +22,9 @@ struct PortTensor {
 
 /// Reads the attributes of argument or result `index`, a buffer of this type. Emits an error and
 /// fails if they are of other types or do not form its rows.
-mlir::FailureOr<PortTensor> writePortTensor(dataflow::GraphOp graph, unsigned index, bool isInput,
-                                            dataflow::BufferType type,
-                                            flatbuffers::FlatBufferBuilder &builder);
+mlir::FailureOr<PortTensorFields> writePortTensor(dataflow::GraphOp graph, unsigned index,
+                                                  bool isInput, dataflow::BufferType type,
+                                                  flatbuffers::FlatBufferBuilder &builder);
 
 } // namespace heddle
 
