@@ -3,7 +3,7 @@
 
 // CHECK: module attributes {transformer.chat = {templates = [{name = "default", text = "{{.*}} bos_token {{.*}}\0A"}], tokens = [{name = "bos_token", text = "<s>"}]}
 // CHECK-SAME: transformer.classification = {labels = ["no", ""], problem = "multi_label"}
-// CHECK-SAME: transformer.generation = {early_stopping = false
+// CHECK-SAME: transformer.generation = {context_length = 4096 : i32, early_stopping = false
 // CHECK-SAME: transformer.languages = {ends_source = true, names = ["de_DE", "en_XX"], source = "en_XX", starts_target = false, target = "", tokens = array<i32: 7, 9>}
 // CHECK-SAME: transformer.lower_case
 // CHECK-SAME: transformer.max_length = 256 : i64
