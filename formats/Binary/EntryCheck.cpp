@@ -85,12 +85,13 @@ Status EntryChecker::checkSpaces() const {
   return {};
 }
 
-/// Checks that an entry that reads state of earlier runs, whose runs may begin in the middle of a
-/// sequence, has no spaces derived from its rows except choices of single rows.
+/// Checks that an entry that reads caches or states of earlier runs, whose runs may begin in the
+/// middle of a sequence, has no spaces derived from its rows except choices of single rows. An entry
+/// that only writes them, as an encoder for its decoder, runs over whole sequences.
 Status EntryChecker::checkDerived() const {
-  const auto isKept = [&](const manifest::Operand *operand, bool isWritten) {
+  const auto isRead = [&](const manifest::Operand *operand, bool isWritten) {
     const Location location = entry.buffers()->Get(operand->buffer())->location();
-    return location == Location::State || (location == Location::Cache && !isWritten);
+    return !isWritten && (location == Location::State || location == Location::Cache);
   };
   const std::vector<RowSpace> spaces = spacesOf(entry);
   const auto derived = std::count_if(spaces.begin(), spaces.end(),
@@ -98,7 +99,7 @@ Status EntryChecker::checkDerived() const {
   for (uint32_t i = 0; derived > 0 && i < entry.dispatches()->size(); ++i) {
     const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
     for (uint32_t each = 0; each < dispatch.operands()->size(); ++each) {
-      if (isKept(dispatch.operands()->Get(each), each < dispatch.written())) {
+      if (isRead(dispatch.operands()->Get(each), each < dispatch.written())) {
         return HEDDLE_ERROR(DataLoss, fmt::format("dispatch {} reads a cache or state in an entry "
                                                   "with {} derived row spaces, expected none",
                                                   i, derived));
