@@ -173,13 +173,12 @@ void Candidates::deliverSelected(int64_t row, const SelectedTokens &tokens) {
     sums[static_cast<size_t>(row * chunks + chunk)] = {pair[0], pair[1]};
   }
   TopK &best = workers.front().best[static_cast<size_t>(row)];
-  for (size_t i = 0; i + 1 < tokens.best.size(); i += selectedPair) {
-    const auto token = static_cast<int32_t>(tokens.best[i + 1]);
+  for (const SelectedToken &each : tokens.best) {
     const auto isIn = [&](std::span<const int32_t> list) {
-      return std::binary_search(list.begin(), list.end(), token);
+      return std::binary_search(list.begin(), list.end(), each.token);
     };
     if (!isIn(query.banned) && !isIn(query.alsoBanned)) {
-      best.offer({tokens.best[i], token});
+      best.offer({each.logit, each.token});
     }
   }
 }

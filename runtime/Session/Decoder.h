@@ -40,11 +40,11 @@ struct Extension {
   std::span<const int32_t> tokens;
 };
 
-/// What a device has selected from the logits of a row, as pairs (heddle/Selection.h): for each
-/// chunk its largest logit and its sum of exponentials, then the best tokens.
+/// What a device has selected from the logits of a row (heddle/Selection.h): for each chunk, as a
+/// pair, its largest logit and its sum of exponentials, then the best tokens.
 struct SelectedTokens {
   std::span<const float> pieces;
-  std::span<const float> best;
+  std::span<const SelectedToken> best;
 };
 
 /// Receives the logits of a step in pieces: rows in the order of the extensions' tokens, and the

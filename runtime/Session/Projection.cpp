@@ -258,9 +258,11 @@ void Projection::select(const RunView &view) {
   const auto ofPieces = static_cast<size_t>(chunks * selectedPair);
   for (size_t i = 0; row != nullptr && i < selectedRanges.size(); ++i) {
     for (int64_t each = selectedRanges[i].begin; each < selectedRanges[i].end; ++each) {
-      const std::span pairs(reinterpret_cast<const float *>(row), used);
       if (isSelected(each)) {
-        sink->deliverSelected(each, {pairs.first(ofPieces), pairs.subspan(ofPieces)});
+        const auto *const best =
+            reinterpret_cast<const SelectedToken *>(row + ofPieces * sizeof(float));
+        sink->deliverSelected(each, {{reinterpret_cast<const float *>(row), ofPieces},
+                                     {best, static_cast<size_t>(mostNeeded)}});
       }
       row += found.pitch;
     }

@@ -153,8 +153,8 @@ int64_t FakeDecoder::blocksInUse() const {
   return static_cast<int64_t>(positions);
 }
 
-/// Selects the best of a row, and reduces its chunks; returns the pairs (heddle/Selection.h).
-static std::vector<float> pairsOf(const std::vector<float> &logits, int64_t most) {
+/// Reduces the chunks of a row to pairs (heddle/Selection.h).
+static std::vector<float> piecesOf(const std::vector<float> &logits) {
   std::vector<float> pairs;
   const auto all = static_cast<int64_t>(logits.size());
   for (int64_t first = 0; first < all; first += logitsChunk) {
@@ -162,25 +162,30 @@ static std::vector<float> pairsOf(const std::vector<float> &logits, int64_t most
         exponentialSum(logits.data() + first, std::min(logitsChunk, all - first));
     pairs.insert(pairs.end(), {sum.largest, sum.sum});
   }
+  return pairs;
+}
+
+/// Selects the best of a row.
+static std::vector<SelectedToken> bestOf(const std::vector<float> &logits, int64_t most) {
   std::vector<RankedValue> ranked;
-  for (int64_t token = 0; token < all; ++token) {
-    const float value = logits[static_cast<size_t>(token)];
+  for (size_t token = 0; token < logits.size(); ++token) {
+    const float value = logits[token];
     if (value > -std::numeric_limits<float>::infinity()) {
       ranked.push_back({value, static_cast<int32_t>(token)});
     }
   }
   std::sort(ranked.begin(), ranked.end(),
             [](const RankedValue &a, const RankedValue &b) { return ranksBefore(a, b); });
-  ranked.resize(static_cast<size_t>(most), {-std::numeric_limits<float>::infinity(), -1});
+  ranked.resize(static_cast<size_t>(most), {-std::numeric_limits<float>::infinity(), 0});
+  std::vector<SelectedToken> best;
   for (const RankedValue &each : ranked) {
-    pairs.insert(pairs.end(), {each.value, static_cast<float>(each.number)});
+    best.push_back({each.value, each.number});
   }
-  return pairs;
+  return best;
 }
 
 /// Delivers the selections of rows that need nothing else, and makes their logits NaN.
 void FakeDecoder::select(std::vector<std::vector<float>> &logits, LogitsSink &sink) {
-  const auto pieces = static_cast<size_t>(selectedPair * piecesOf(model.vocabulary, logitsChunk));
   for (size_t row = 0; row < logits.size(); ++row) {
     const auto number = static_cast<int64_t>(row);
     const int64_t best = sink.wantsRow(number) ? sink.bestNeeded(number) : -1;
@@ -195,9 +200,7 @@ void FakeDecoder::select(std::vector<std::vector<float>> &logits, LogitsSink &si
     for (const int32_t token : excluded) {
       logits[row][static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
     }
-    const std::vector<float> pairs = pairsOf(logits[row], best);
-    sink.deliverSelected(number,
-                         {std::span(pairs).first(pieces), std::span(pairs).subspan(pieces)});
+    sink.deliverSelected(number, {piecesOf(logits[row]), bestOf(logits[row], best)});
     std::fill(logits[row].begin(), logits[row].end(), std::numeric_limits<float>::quiet_NaN());
   }
 }
