@@ -331,16 +331,22 @@ Status Candidates::collect(int64_t row, std::vector<ScoredToken> &best) {
   const RowQuery &query = queries[static_cast<size_t>(row)];
   HEDDLE_ASSIGN(const double whole, normalizer(row));
   best.clear();
+  ranked.clear();
   for (const Worker &worker : workers) {
-    for (const RankedValue &value : worker.best[static_cast<size_t>(row)].kept()) {
-      best.push_back({static_cast<double>(value.value) - whole, value.number});
-    }
+    const std::span<const RankedValue> kept = worker.best[static_cast<size_t>(row)].kept();
+    ranked.insert(ranked.end(), kept.begin(), kept.end());
+  }
+  // In the order of logits, some of which may have equal scores: a device selects in this order.
+  std::sort(ranked.begin(), ranked.end(),
+            [](const RankedValue &a, const RankedValue &b) { return ranksBefore(a, b); });
+  for (const RankedValue &value : ranked) {
+    best.push_back({static_cast<double>(value.value) - whole, value.number});
   }
   if (query.adjustsAfterSoftmax) {
     addPenalized(row, whole, best);
+    std::sort(best.begin(), best.end(),
+              [](const ScoredToken &a, const ScoredToken &b) { return ranksBefore(a, b); });
   }
-  std::sort(best.begin(), best.end(),
-            [](const ScoredToken &a, const ScoredToken &b) { return ranksBefore(a, b); });
   best.resize(std::min(best.size(), static_cast<size_t>(query.candidates)));
   return {};
 }
