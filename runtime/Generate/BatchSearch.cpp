@@ -331,6 +331,7 @@ void BatchSearch::startAgain(const Status &status) {
 }
 
 Result<std::vector<GenerationResult>> BatchSearch::step() {
+  HEDDLE_TRY(failure);
   dropUnwanted();
   if (!now->begun) {
     HEDDLE_TRY(admit());
@@ -347,7 +348,7 @@ Result<std::vector<GenerationResult>> BatchSearch::step() {
     startAgain(ended);
   } else if (!ended.ok()) {
     forgetNextStep();
-    return ended;
+    return failure = ended;
   }
   const bool alone = batch.size() == 1;
   for (size_t index = 0; index < batch.size();) {

@@ -158,6 +158,8 @@ private:
   int64_t sharedCount = 0;
   std::deque<SentencePointer> queue;
   std::vector<SentencePointer> batch;
+  /// The failure of a step that had begun: hypotheses have tokens that the searches do not know.
+  Status failure;
   // Results that the next successful step returns.
   std::vector<GenerationResult> results;
   std::vector<TokenEvent> events;

@@ -128,6 +128,7 @@ PagedDecoder::BegunStep &PagedDecoder::placeOfNext(const BegunStep *before) {
 
 Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
                                             const StepOutputs &wanted) {
+  HEDDLE_TRY(executor->deviceStream().failure());
   const bool follows =
       std::ranges::any_of(extensions, [](const Extension &each) { return each.bestOf >= 0; });
   const BegunStep *const before = follows ? find(lastBegun) : nullptr;
@@ -194,8 +195,11 @@ Status PagedDecoder::start(BegunStep &step, Run run, std::span<const Extension> 
   describeHistory(extensions);
   const Result<StartedRun> started = executor->start(run);
   if (!started.ok()) {
-    for (const Extension &each : extensions) {
-      find(each.hypothesis)->place = PrefixTree::outside;
+    // The device has failed for good. Callers still see what was appended before.
+    for (size_t i = 0; i < extensions.size(); ++i) {
+      Hypothesis &hypothesis = *find(extensions[i].hypothesis);
+      hypothesis.place = PrefixTree::outside;
+      hypothesis.length -= lengths[i];
     }
     return started.status();
   }

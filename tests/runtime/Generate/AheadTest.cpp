@@ -362,6 +362,9 @@ TEST(Ahead, FailuresAreTold) {
   EXPECT_EQ(run.events.size(), 1U);
   EXPECT_EQ(run.search->running(), 1);
   EXPECT_EQ(run.decoder.stepsDropped, 1);
+  // For good: the decoder's hypotheses have tokens that the search does not know.
+  EXPECT_EQ(run.step().message(), "the device is gone");
+  EXPECT_EQ(run.events.size(), 1U);
 }
 
 /// If memory runs out at the end of a step, all sentences start again, with the same results.
