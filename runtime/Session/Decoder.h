@@ -155,7 +155,7 @@ public:
   /// called until finish() returns, and must stay valid until then, like the tokens and
   /// `attention`. Hypotheses count as extended, and may be released at any time. At most two steps
   /// are under way: one that appends tokens of the device follows the one before it, and any other
-  /// one lets those before it end first.
+  /// one lets those before it end first, as encode() does.
   virtual Result<StepId> begin(std::span<const Extension> extensions, LogitsSink &sink,
                                AttentionWeights *attention = nullptr) = 0;
   /// Waits for a step, after which its logits are delivered; its failure is that of the step.

@@ -113,12 +113,11 @@ void PagedDecoder::takeTokens(BegunStep &step, const BegunStep &before) {
 
 // --- The beginning -----------------------------------------------------------------------------
 
-/// Ends the steps that must not be under way when another one begins, and returns the place of that
-/// one. `before` is the step that it follows; null if there is none.
-PagedDecoder::BegunStep &PagedDecoder::placeOfNext(const BegunStep *before) {
+/// Ends the steps under way except `kept`, which may be null, and returns a place for the next one.
+PagedDecoder::BegunStep &PagedDecoder::endSteps(const BegunStep *kept) {
   BegunStep *place = nullptr;
   for (BegunStep &step : begun) {
-    if (&step != before) {
+    if (&step != kept) {
       complete(step);
       place = place == nullptr ? &step : place;
     }
@@ -137,7 +136,7 @@ Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extension
     HEDDLE_TRY(checkFollows(extensions, before));
     locateTokens(extensions, *before);
   }
-  BegunStep &step = placeOfNext(before);
+  BegunStep &step = endSteps(before);
   step.id = StepId();
   step.appended.clear();
   if (extensions.empty()) {

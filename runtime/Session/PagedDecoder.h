@@ -245,7 +245,7 @@ private:
   Result<StepId> beginUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
                                 const StepOutputs &wanted);
   Status start(BegunStep &step, Run run, std::span<const Extension> extensions);
-  BegunStep &placeOfNext(const BegunStep *before);
+  BegunStep &endSteps(const BegunStep *kept = nullptr);
   BegunStep *find(StepId id);
   void complete(BegunStep &step);
   static void takeTokens(BegunStep &step, const BegunStep &before);

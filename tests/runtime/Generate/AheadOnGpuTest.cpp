@@ -97,6 +97,12 @@ protected:
   GenerationRequest request(size_t number) const {
     return requestOf(number, GetParam().hasSources);
   }
+  /// Returns a target to score.
+  ScoringRequest target() const {
+    ScoringRequest request{.target = {5, 6, 7, 8}};
+    (GetParam().hasSources ? request.source : request.prefix) = {1, 2, 3};
+    return request;
+  }
   /// Returns the result of a request in a generator that waits for each step.
   GenerationResult alone(size_t number) {
     Listener listener{generatorOf(*model, {.runAhead = false})};
@@ -146,6 +152,8 @@ TEST_P(AheadOnGpu, Soak) {
   std::mt19937_64 random(5);
   int64_t ahead = 0;
   size_t finished = 0;
+  const std::vector<ScoringRequest> scored(3, target());
+  const auto scores = *generatorOf(*model, {}).score(scored);
   // The cache is large, or is often full.
   for (const uint64_t blocks : {400, 26, 16}) {
     SCOPED_TRACE(blocks);
@@ -163,6 +171,9 @@ TEST_P(AheadOnGpu, Soak) {
         const auto some = std::next(running.begin(), std::ptrdiff_t(random() % running.size()));
         ASSERT_TRUE(listener.generator.remove(some->first).ok());
         running.erase(some);
+      } else if (what == 3 && blocks > 100) {
+        // Between two steps, while one is under way.
+        ASSERT_EQ(*listener.generator.score(scored), scores);
       } else {
         const Status status = listener.step();
         ASSERT_TRUE(status.ok()) << status.message();

@@ -207,6 +207,33 @@ TEST(StepsAheadAndOthers, EndInOrder) {
   EXPECT_EQ(decoding->finish(one).message(), "no step 1, expected one of the last two");
 }
 
+/// Sources are encoded while steps are under way, with outputs and without.
+TEST(StepsAheadAndOthers, LetSourcesBeEncoded) {
+  const std::vector<std::vector<Selected>> expected = selectedByHost(kinds[0], 3);
+  const Decoding decoding(selecting(generatingModel()));
+  Hypotheses some(decoding);
+  SelectionRecorder first, second;
+  const StepId one = *decoding->begin(some.extensions, first);
+  const StepId two = *decoding->begin(
+      std::vector<Extension>{{some.ids[0], {}, 2}, {some.ids[1], {}, 3}, {some.ids[2], {}, 17}},
+      second);
+  ASSERT_EQ(decoding->finish(one).message(), "");
+  for (int source = 0; source < 3; ++source) {
+    encodeOne(*decoding.decoder, Tokens(20, source));
+  }
+  EXPECT_EQ(decoding->finish(two).message(), "");
+  for (const size_t i : {0, 1, 2}) {
+    expectEqual(second.selections[i], expected[1][i]);
+  }
+  AttentionWeights later;
+  const Extension known{some.ids[1], some.beginnings[0]};
+  const StepId looking = *decoding->begin({&known, 1}, first, &later);
+  encodeOne(*decoding.decoder, Tokens(33, 4));
+  EXPECT_EQ(decoding->finish(looking).message(), "");
+  EXPECT_EQ(later.pitch, 1);
+  EXPECT_EQ(later.values.size(), size_t(3 * fixture::heads));
+}
+
 TEST(StepsAheadAndOthers, MayBeDropped) {
   {
     const Decoding decoding(selecting(generatingModel()));
