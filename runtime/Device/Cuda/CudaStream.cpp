@@ -18,6 +18,7 @@
 #include <bit>
 #include <chrono>
 #include <fmt/format.h>
+#include <utility>
 
 namespace heddle {
 

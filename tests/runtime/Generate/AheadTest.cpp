@@ -6,6 +6,7 @@
 #include "tests/runtime/Generate/PieceTexts.h"
 #include "tests/runtime/Generate/Requests.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <new>
