@@ -125,6 +125,18 @@ PagedDecoder::BegunStep &PagedDecoder::endSteps(const BegunStep *kept) {
   return *place;
 }
 
+/// Makes the place of a step that has ended ready for another one.
+void PagedDecoder::clear(BegunStep &step) {
+  if (!step.isTold) {
+    ended.emplace_back(step.id, std::move(step.status));
+    step.isTold = true;
+  }
+  step.id = StepId();
+  step.status = {};
+  step.appended.clear();
+  step.tokens.clear();
+}
+
 Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
                                             const StepOutputs &wanted) {
   HEDDLE_TRY(executor->deviceStream().failure());
@@ -137,12 +149,10 @@ Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extension
     locateTokens(extensions, *before);
   }
   BegunStep &step = endSteps(before);
-  step.id = StepId();
-  step.appended.clear();
+  clear(step);
   if (extensions.empty()) {
     step.id = lastBegun = StepId(++stepNumber);
-    step.tokens.clear();
-    step.status = {};
+    step.isTold = false;
     return step.id;
   }
   HEDDLE_TRY(chooseOutputs(wanted));
@@ -204,9 +214,8 @@ Status PagedDecoder::start(BegunStep &step, Run run, std::span<const Extension> 
   }
   step.run = *started;
   step.id = lastBegun = StepId(stepNumber);
-  step.isDone = false;
+  step.isDone = step.isTold = false;
   step.isRunning = true;
-  step.status = {};
   return {};
 }
 
@@ -259,21 +268,29 @@ void PagedDecoder::complete(BegunStep &step) {
 }
 
 Status PagedDecoder::finish(StepId id) {
-  BegunStep *const step = find(id);
-  if (step == nullptr) {
-    return HEDDLE_ERROR(InvalidArgument, fmt::format("no step {}, expected one of the last two",
-                                                     static_cast<uint64_t>(id)));
+  if (BegunStep *const step = find(id)) {
+    complete(*step);
+    step->isTold = true;
+    return step->status;
   }
-  complete(*step);
-  return step->status;
+  const auto found = std::ranges::find(ended, id, &std::pair<StepId, Status>::first);
+  if (found == ended.end()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("no step {}, expected one that was not finished or dropped",
+                                    static_cast<uint64_t>(id)));
+  }
+  const Status status = std::move(found->second);
+  ended.erase(found);
+  return status;
 }
 
 void PagedDecoder::drop(StepId id) {
+  std::erase_if(ended, [&](const auto &each) { return each.first == id; });
   BegunStep *const step = find(id);
   if (step == nullptr) {
     return;
   }
-  step->isDone = true;
+  step->isDone = step->isTold = true;
   step->id = StepId();
   for (const Appended &each : step->appended) {
     if (Hypothesis *const hypothesis = find(each)) {

@@ -21,6 +21,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -184,6 +185,8 @@ private:
     StartedRun run{};
     /// Whether its results were received, or are not needed.
     bool isDone = true;
+    /// Whether finish() has returned its status, or nobody will ask for it.
+    bool isTold = true;
     /// Whether the device may still execute it.
     bool isRunning = false;
     Status status = {};
@@ -246,6 +249,7 @@ private:
                                 const StepOutputs &wanted);
   Status start(BegunStep &step, Run run, std::span<const Extension> extensions);
   BegunStep &endSteps(const BegunStep *kept = nullptr);
+  void clear(BegunStep &step);
   BegunStep *find(StepId id);
   void complete(BegunStep &step);
   static void takeTokens(BegunStep &step, const BegunStep &before);
@@ -301,6 +305,8 @@ private:
   /// The last steps that have begun; at most two are under way.
   std::array<BegunStep, 2> begun;
   StepId lastBegun{};
+  /// Steps that others have ended, and whose memory these use, until finish() is called.
+  std::vector<std::pair<StepId, Status>> ended;
   /// Where the tokens of the next step are that the device has.
   std::vector<IdsOnDevice> idsOnDevice;
   // Scratch, reused between calls.
