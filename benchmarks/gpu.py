@@ -300,20 +300,25 @@ def torch_times(config):
 
 
 def speed(folder):
-    rows = [["work", "Heddle ms, GPU", "Heddle ms, CPU, 1 thread", "PyTorch f32 ms, GPU"],
-            ["---"] * 4]
+    """Rows of a table. Where steps run ahead of the host, they are also measured waiting for it."""
+    rows = [["work", "Heddle ms, GPU", "no step ahead", "Heddle ms, CPU, 1 thread",
+             "PyTorch f32 ms, GPU"], ["---"] * 5]
     works = [("encoder", "--shapes", SHAPES, "shape"), ("dates", "--cases", CASES, None)]
     for name, option, work, key in works:
         binary = folder.path / f"{name}.so"
         if not binary.exists():
             continue
-        lines = {device: json_lines(folder.heddle("bench", binary, option, work, "--device", device,
-                                                  "--json"))
-                 for device in ("cuda", "cpu")}
+
+        def lines(device, *more):
+            return json_lines(folder.heddle("bench", binary, option, work, "--device", device,
+                                            "--json", *more))
+        waiting = lines("cuda", "--no-run-ahead") if option == "--cases" else None
         theirs = torch_times(folder.path / "encoder.json") if key else None
-        for ours, cpu in zip(lines["cuda"], lines["cpu"]):
+        for index, (ours, cpu) in enumerate(zip(lines("cuda"), lines("cpu"))):
             case = ours[key] if key else f"{ours['batch']}x{ours['beam']}"
-            rows.append([f"{name} {case}", f"{ours['ms']:.3g}", f"{cpu['ms']:.3g}",
+            ahead = ours.get("steps_ahead", 0) > 0
+            rows.append([f"{name} {case}", f"{ours['ms']:.3g}",
+                         f"{waiting[index]['ms']:.3g}" if ahead else "", f"{cpu['ms']:.3g}",
                          f"{theirs[case]:.3g}" if theirs else "not measured"])
     return rows
 

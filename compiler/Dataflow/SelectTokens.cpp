@@ -50,7 +50,7 @@ static std::string reasonAgainst(BufferType logits) {
     return "the logits are no rows of tokens";
   }
   if (logits.getWidth() > largestSelectedVocabulary) {
-    return llvm::formatv("{0} tokens, more than f32 can number", logits.getWidth());
+    return llvm::formatv("{0} tokens, more than i32 can number", logits.getWidth());
   }
   return {};
 }

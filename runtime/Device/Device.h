@@ -147,6 +147,9 @@ struct FetchedRows {
   uint64_t pitch;
 };
 
+/// The number of a run of a stream.
+enum class StartedRun : uint64_t {};
+
 /// A session's lanes on a device. Each lane executes its commands in order and independently of the
 /// others. A lane is a thread on a CPU, and a queue on a device with queues. Not thread-safe.
 class DeviceStream {
@@ -157,9 +160,19 @@ public:
   /// returned and the device has completed their commands; fails if the device has failed, and then
   /// on every later call. The task must not throw.
   template <typename Task> Status run(int count, Task &task) {
-    return runErased(
+    HEDDLE_ASSIGN(const StartedRun started, start(count, task));
+    return finish(started);
+  }
+  /// As run(), but returns when all calls have returned: the device may still execute their
+  /// commands. A third run that starts waits for the first one. Timed launches require that a run
+  /// is finished before the next starts.
+  template <typename Task> Result<StartedRun> start(int count, Task &task) {
+    return startErased(
         count, [](void *argument, int lane) { (*static_cast<Task *>(argument))(lane); }, &task);
   }
+  /// Waits until the device has executed one of the last two runs that were started; does not wait
+  /// for later commands. Succeeds for a run that was executed before the device failed.
+  virtual Status finish(StartedRun run) = 0;
 
   // --- Properties for schedules: the number of lanes, the number of tokens in a chunk that suits
   // one lane, and the number of operations in the time of a barrier.
@@ -189,6 +202,10 @@ public:
   const std::byte *fetch(int lane, const std::byte *from, uint64_t bytes) {
     return fetchRows(lane, from, 1, bytes, bytes).first;
   }
+  /// As fetchRows(), but does not wait: the rows can be read from when finish() of the current run
+  /// returns until the next but one run starts. Once in a run, on lane 0.
+  virtual FetchedRows fetchLater(const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                                 uint64_t pitch) = 0;
   /// Launches a kernel. `time`, unless null, is set when run() returns. Launches may be divided in
   /// any way.
   virtual void launch(int lane, const Launch &launch, LaunchTime *time) = 0;
@@ -201,6 +218,9 @@ public:
 
   // --- Between runs, or by the only lane of a run
 
+  /// As DeviceMemory::grow(), for memory that commands of this stream may still use: if it must
+  /// grow, waits for them.
+  virtual Status grow(DeviceMemory &memory, uint64_t needed) = 0;
   /// Copies in order, after all commands before and before those after it.
   virtual void copy(std::span<const CopiedRows> list) = 0;
   /// Returns the current time of the clock of launches, in seconds.
@@ -208,7 +228,7 @@ public:
 
 protected:
   using ErasedTask = void (*)(void *argument, int lane);
-  virtual Status runErased(int count, ErasedTask task, void *argument) = 0;
+  virtual Result<StartedRun> startErased(int count, ErasedTask task, void *argument) = 0;
 };
 
 /// A device. May be used by any number of threads, one at a time. Programs, memory and streams must

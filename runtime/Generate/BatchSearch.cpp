@@ -21,6 +21,11 @@ BatchSearch::BatchSearch(Decoder &decoder, GenerationDefaults defaults, Generati
       newText(std::move(newText)) {}
 
 BatchSearch::~BatchSearch() {
+  for (const Step &step : steps) {
+    if (step.begun) {
+      decoder.drop(*step.begun);
+    }
+  }
   for (const SentencePointer &sentence : batch) {
     leave(*sentence);
   }
@@ -71,6 +76,7 @@ Status BatchSearch::remove(int64_t id) {
 /// Releases everything that a sentence holds in the decoder.
 void BatchSearch::leave(Sentence &sentence) {
   for (const Running &running : sentence.searches) {
+    ignoreRows(running);
     for (const HypothesisId hypothesis : running.hypotheses) {
       decoder.release(hypothesis);
     }
@@ -244,7 +250,7 @@ Status BatchSearch::followBeams(Running &running) {
 
 Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   const StepAttention looked{&attention, decoder.positions(*sentence.encoded)};
-  HEDDLE_TRY(running.search.advance(candidates, running.rows, looked));
+  HEDDLE_TRY(running.search.advance(now->candidates, running.rows, looked));
   const Settings &settings = sentence.settings;
   if (settings.isSingle() && (settings.events || !settings.stop.empty())) {
     HEDDLE_TRY(followSingle(sentence, running));
@@ -297,6 +303,8 @@ Status BatchSearch::advanceAll(Sentence &sentence) {
       }
     } else if (!running.search.finished()) {
       remaining.push_back(std::move(running));
+    } else {
+      ignoreRows(running);
     }
   }
   sentence.searches = std::move(remaining);
@@ -315,23 +323,44 @@ void BatchSearch::complete(Sentence &sentence) {
   leave(sentence);
 }
 
+/// Lets all sentences start again, because memory has run out after the decoder's step.
+void BatchSearch::startAgain(const Status &status) {
+  while (!batch.empty()) {
+    makeRoom(batch.size() - 1, batch.size() == 1, status);
+  }
+}
+
 Result<std::vector<GenerationResult>> BatchSearch::step() {
-  HEDDLE_TRY(admit());
+  HEDDLE_TRY(failure);
+  dropUnwanted();
+  if (!now->begun) {
+    HEDDLE_TRY(admit());
+  }
   // After the decoder's step, no finished result may be lost for lack of memory.
   results.reserve(results.size() + batch.size());
-  HEDDLE_ASSIGN(size_t stepping, decode());
+  if (!now->begun) {
+    HEDDLE_TRY(begin());
+  }
+  runAhead();
+  const Status ended =
+      now->begun ? decoder.finish(*std::exchange(now->begun, std::nullopt)) : Status();
+  if (ended.code() == StatusCode::ResourceExhausted) {
+    startAgain(ended);
+  } else if (!ended.ok()) {
+    forgetNextStep();
+    return failure = ended;
+  }
   const bool alone = batch.size() == 1;
-  for (size_t index = 0; index < stepping;) {
+  for (size_t index = 0; index < batch.size();) {
     Sentence &sentence = *batch[index];
     if (sentence.searches.front().rows.empty()) {
-      // Its prompt is not computed yet.
+      // It has no part in the step, or its prompt is not computed yet.
       ++index;
       continue;
     }
     const Status status = advance(sentence);
     if (status.code() == StatusCode::ResourceExhausted) {
       makeRoom(index, alone, status);
-      --stepping;
       continue;
     }
     if (!status.ok() || sentence.searches.empty()) {
@@ -341,11 +370,17 @@ Result<std::vector<GenerationResult>> BatchSearch::step() {
         fail(sentence, status);
       }
       batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(index));
-      --stepping;
       full = false;
       continue;
     }
     ++index;
+  }
+  std::swap(now, next);
+  for (const SentencePointer &sentence : batch) {
+    for (Running &running : sentence->searches) {
+      std::swap(running.rows, running.nextRows);
+      running.nextRows.clear();
+    }
   }
   return std::exchange(results, {});
 }

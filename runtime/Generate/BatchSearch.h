@@ -12,17 +12,20 @@
 #include "runtime/Generate/Settings.h"
 #include "runtime/Session/Decoder.h"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace heddle {
 
-/// Continuous batching. Refers to the decoder and releases everything it holds there, at the latest
-/// in the destructor.
+/// Continuous batching. On a device that selects tokens, a step begins before the one before it has
+/// ended, if all that goes on are hypotheses with selected tokens. Refers to the decoder and
+/// releases everything it holds there, at the latest in the destructor.
 class BatchSearch {
 public:
   /// Without `newText`, events have no texts and stop strings are not supported.
@@ -43,7 +46,8 @@ public:
   int64_t running() const { return static_cast<int64_t>(batch.size()); }
   /// Returns the number of prompt tokens that were reused instead of being computed.
   int64_t sharedTokens() const { return sharedCount; }
-  const SelectionUse &selectionUse() const { return candidates.use(); }
+  SelectionUse selectionUse() const;
+  const StepUse &stepUse() const { return stepsUsed; }
 
 private:
   /// A search and its hypotheses in the decoder.
@@ -54,6 +58,8 @@ private:
     std::vector<HypothesisId> hypotheses;
     /// The row of each hypothesis in the current step; empty until the prompt is computed.
     std::vector<int64_t> rows = {};
+    /// The same for the step after it, if that has begun.
+    std::vector<int64_t> nextRows = {};
   };
   /// An answer whose tokens are reported or searched for stop strings. Its reported part is kept if
   /// the sentence starts again.
@@ -108,8 +114,18 @@ private:
   void leave(Sentence &sentence);
   void fail(Sentence &sentence, const Status &status);
   void makeRoom(size_t index, bool alone, const Status &status);
-  Result<size_t> decode();
+  Status begin();
   void buildStep(size_t count);
+  bool mayJoin() const;
+  std::string_view reasonAgainstAhead() const;
+  std::string_view reasonAgainstAhead(const Sentence &sentence, const Running &running) const;
+  void buildNextStep();
+  std::string_view beginNextStep();
+  void forgetNextStep();
+  void ignoreRows(const Running &running);
+  void runAhead();
+  void dropUnwanted();
+  void startAgain(const Status &status);
   bool isBeginning(const Sentence &sentence) const;
   bool waitsForOther(const Sentence &sentence, int64_t length) const;
   int64_t addPiece(Sentence &sentence, int64_t most);
@@ -142,20 +158,32 @@ private:
   int64_t sharedCount = 0;
   std::deque<SentencePointer> queue;
   std::vector<SentencePointer> batch;
+  /// The failure of a step that had begun: hypotheses have tokens that the searches do not know.
+  Status failure;
   // Results that the next successful step returns.
   std::vector<GenerationResult> results;
   std::vector<TokenEvent> events;
   // Whether the cache was full: no sentence joins until another has left.
   bool full = false;
+  /// A step of the decoder, whose memory is reused.
+  struct Step {
+    /// The step, while it is under way.
+    std::optional<StepId> begun = {};
+    Candidates candidates = {};
+    std::vector<Extension> extensions = {};
+    std::vector<RowQuery> queries = {};
+  };
+  std::array<Step, 2> steps;
+  Step *now = &steps[0];
+  /// The step after it, which may have begun too.
+  Step *next = &steps[1];
+  StepUse stepsUsed;
   /// A piece of a prompt in the current step, and where it ends.
   struct Piece {
     const Sentence *sentence;
     int64_t end;
   };
-  // Scratch of one step, reused between steps.
-  Candidates candidates;
-  std::vector<Extension> extensions;
-  std::vector<RowQuery> queries;
+  // Scratch of one step, reused between steps. Steps that need attention have none beside them.
   std::vector<Piece> pieces;
   AttentionWeights attention;
   bool wantsAttention = false;

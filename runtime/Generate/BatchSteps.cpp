@@ -3,9 +3,14 @@
 /// The decoder's work in one step: a token for every hypothesis whose prompt is computed, and
 /// pieces of prompts, in order of arrival. A prompt waits if another prompt in the step computes a
 /// common prefix, which it reuses in the next step.
+///
+/// While a step is under way, the next one may begin, if it appends only the tokens that the device
+/// selects. A sentence that turns out to have ended leaves as always, and its row of the next step
+/// is ignored.
 #include "runtime/Generate/BatchSearch.h"
 
 #include <algorithm>
+#include <new>
 
 namespace heddle {
 
@@ -44,10 +49,11 @@ int64_t BatchSearch::addPiece(Sentence &sentence, int64_t most) {
   if (count <= 0 || waitsForOther(sentence, length)) {
     return 0;
   }
-  extensions.push_back(
+  now->extensions.push_back(
       {hypothesis, tokens.subspan(static_cast<size_t>(length), static_cast<size_t>(count))});
   pieces.push_back({&sentence, length + count});
   // No logits are needed after the tokens before the last.
+  std::vector<RowQuery> &queries = now->queries;
   queries.resize(queries.size() + static_cast<size_t>(count));
   if (length + count == all) {
     first.search.fillQuery(0, queries.back());
@@ -63,9 +69,9 @@ void BatchSearch::addTokens(Sentence &sentence) {
   for (Running &running : sentence.searches) {
     const std::vector<Beam> &beams = running.search.beams();
     for (size_t beam = 0; beam < beams.size(); ++beam) {
-      extensions.push_back({running.hypotheses[beam], std::span(beams[beam].tokens).last(1)});
-      running.search.fillQuery(beam, queries.emplace_back());
-      running.rows.push_back(static_cast<int64_t>(queries.size()) - 1);
+      now->extensions.push_back({running.hypotheses[beam], std::span(beams[beam].tokens).last(1)});
+      running.search.fillQuery(beam, now->queries.emplace_back());
+      running.rows.push_back(static_cast<int64_t>(now->queries.size()) - 1);
     }
   }
 }
@@ -73,17 +79,18 @@ void BatchSearch::addTokens(Sentence &sentence) {
 /// Builds the decoder's input for the first `count` sentences.
 void BatchSearch::buildStep(size_t count) {
   const std::span<const SentencePointer> stepping = std::span(batch).first(count);
-  extensions.clear();
-  queries.clear();
+  now->extensions.clear();
+  now->queries.clear();
   pieces.clear();
   wantsAttention = false;
-  bool answers = false;
-  for (const SentencePointer &sentence : stepping) {
-    answers = answers || !isBeginning(*sentence);
+  for (const SentencePointer &sentence : batch) {
     for (Running &running : sentence->searches) {
       running.rows.clear();
     }
   }
+  const bool answers =
+      std::any_of(stepping.begin(), stepping.end(),
+                  [&](const SentencePointer &sentence) { return !isBeginning(*sentence); });
   int64_t left = answers ? bounds.promptTokensBeside : bounds.promptTokens;
   for (const SentencePointer &sentence : stepping) {
     if (isBeginning(*sentence)) {
@@ -94,33 +101,182 @@ void BatchSearch::buildStep(size_t count) {
   }
 }
 
-/// Runs one step of the decoder, after enough sentences have left to make room, and returns the
-/// number of sentences that took part. A sentence that the decoder rejects fails alone: until it is
-/// found, the sentences before it take steps without the rest.
-Result<size_t> BatchSearch::decode() {
+/// Begins a step of the decoder, after enough sentences have left to make room. A sentence that the
+/// decoder rejects fails alone: until it is found, the sentences before it take steps without the
+/// rest.
+Status BatchSearch::begin() {
   size_t count = batch.size();
   while (count > 0) {
     buildStep(count);
-    candidates.prepare(queries);
-    Status status = decoder.decode(extensions, candidates, wantsAttention ? &attention : nullptr);
-    if (status.ok()) {
-      return count;
+    now->candidates.prepare(now->queries);
+    const Result<StepId> begun =
+        decoder.begin(now->extensions, now->candidates, wantsAttention ? &attention : nullptr);
+    if (begun.ok()) {
+      now->begun = *begun;
+      stepsUsed.steps += decoder.runsAhead() ? 1 : 0;
+      return {};
     }
-    if (status.code() == StatusCode::ResourceExhausted) {
-      makeRoom(batch.size() - 1, batch.size() == 1, status);
+    if (begun.status().code() == StatusCode::ResourceExhausted) {
+      makeRoom(batch.size() - 1, batch.size() == 1, begun.status());
       count = std::min(count, batch.size());
-    } else if (!concernsOne(status)) {
-      return status;
+    } else if (!concernsOne(begun.status())) {
+      return begun.status();
     } else if (count > 1) {
       count = (count + 1) / 2;
     } else {
-      fail(*batch.front(), status);
+      fail(*batch.front(), begun.status());
       batch.erase(batch.begin());
       full = false;
       count = batch.size();
     }
   }
-  return size_t(0);
+  return {};
+}
+
+// --- Steps that begin before the one before them has ended --------------------------------------
+
+/// Returns whether a waiting sentence may join the batch, as far as is known without trying.
+bool BatchSearch::mayJoin() const {
+  if (queue.empty() || full) {
+    return false;
+  }
+  int64_t tokens = cost(*queue.front());
+  for (const SentencePointer &sentence : batch) {
+    tokens += cost(*sentence);
+  }
+  return tokens <= bounds.tokens;
+}
+
+/// Returns why a search does not go on with the token that the device selects in this step.
+std::string_view BatchSearch::reasonAgainstAhead(const Sentence &sentence,
+                                                 const Running &running) const {
+  if (sentence.settings.needsAttention()) {
+    return "attention is read";
+  }
+  if (running.rows.empty()) {
+    return "prompts are computed";
+  }
+  if (running.search.endsNow()) {
+    return "";
+  }
+  const std::string_view reason = running.search.reasonAgainstAhead();
+  const bool isSelected = reason.empty() && now->candidates.selectsBest(running.rows.front());
+  return !reason.empty() || isSelected ? reason : "logits are copied";
+}
+
+/// Returns why the next step must wait for this one; an empty text if it need not.
+std::string_view BatchSearch::reasonAgainstAhead() const {
+  if (!bounds.neverAhead.empty()) {
+    return bounds.neverAhead;
+  }
+  for (const SentencePointer &sentence : batch) {
+    for (const Running &running : sentence->searches) {
+      if (const std::string_view reason = reasonAgainstAhead(*sentence, running); !reason.empty()) {
+        return reason;
+      }
+    }
+  }
+  return mayJoin() ? "requests join the batch" : "";
+}
+
+/// Builds the step that appends the tokens that the device selects in this one, for each search
+/// that may go on.
+void BatchSearch::buildNextStep() {
+  next->extensions.clear();
+  next->queries.clear();
+  for (const SentencePointer &sentence : batch) {
+    for (Running &running : sentence->searches) {
+      running.nextRows.clear();
+      if (running.search.endsNow()) {
+        continue;
+      }
+      next->extensions.push_back({running.hypotheses.front(), {}, running.rows.front()});
+      running.search.fillQuery(0, next->queries.emplace_back(), /*ahead=*/true);
+      running.nextRows.push_back(static_cast<int64_t>(next->queries.size()) - 1);
+    }
+  }
+}
+
+/// Begins the next step, which some sentence needs. Returns why it cannot begin yet; an empty text
+/// if it has begun, or if its failure will be that of a later call.
+std::string_view BatchSearch::beginNextStep() {
+  next->candidates.prepare(next->queries);
+  const Result<StepId> begun = decoder.begin(next->extensions, next->candidates);
+  if (begun.ok()) {
+    next->begun = *begun;
+    ++stepsUsed.steps;
+    ++stepsUsed.ahead;
+    return "";
+  }
+  forgetNextStep();
+  return begun.status().code() == StatusCode::ResourceExhausted ? "the cache is full" : "";
+}
+
+void BatchSearch::forgetNextStep() {
+  for (const SentencePointer &sentence : batch) {
+    for (Running &running : sentence->searches) {
+      running.nextRows.clear();
+    }
+  }
+  if (next->begun) {
+    decoder.drop(*std::exchange(next->begun, std::nullopt));
+  }
+}
+
+/// Empties the queries of a search that ends: steps under way may still have rows of it, and the
+/// lists of the queries end with it.
+void BatchSearch::ignoreRows(const Running &running) {
+  const auto empty = [](Step &step, std::span<const int64_t> rows) {
+    for (const int64_t row : step.begun ? rows : std::span<const int64_t>()) {
+      step.queries[static_cast<size_t>(row)] = RowQuery();
+    }
+  };
+  empty(*now, running.rows);
+  empty(*next, running.nextRows);
+}
+
+/// Begins the next step, if it may begin before this one has ended. Otherwise it begins later.
+void BatchSearch::runAhead() {
+  if (!now->begun || !decoder.runsAhead()) {
+    return;
+  }
+  try {
+    std::string_view reason = reasonAgainstAhead();
+    if (reason.empty()) {
+      buildNextStep();
+      reason = next->extensions.empty() ? "" : beginNextStep();
+    }
+    if (!reason.empty() &&
+        std::ranges::find(stepsUsed.reasons, reason) == stepsUsed.reasons.end()) {
+      stepsUsed.reasons.emplace_back(reason);
+    }
+  } catch (const std::bad_alloc &) {
+    forgetNextStep();
+  }
+}
+
+/// Ends a step from which no sentence needs anything any more.
+void BatchSearch::dropUnwanted() {
+  const bool isWanted =
+      std::any_of(batch.begin(), batch.end(), [](const SentencePointer &sentence) {
+        return !sentence->searches.front().rows.empty();
+      });
+  if (now->begun && !isWanted) {
+    decoder.drop(*std::exchange(now->begun, std::nullopt));
+  }
+}
+
+SelectionUse BatchSearch::selectionUse() const {
+  SelectionUse all = steps[0].candidates.use();
+  const SelectionUse &other = steps[1].candidates.use();
+  all.selected += other.selected;
+  all.copied += other.copied;
+  for (const std::string &reason : other.reasons) {
+    if (std::ranges::find(all.reasons, reason) == all.reasons.end()) {
+      all.reasons.push_back(reason);
+    }
+  }
+  return all;
 }
 
 } // namespace heddle

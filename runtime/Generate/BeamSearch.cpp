@@ -48,12 +48,28 @@ std::vector<Hypothesis> BeamSearch::takeFinished() {
   return std::move(found);
 }
 
-/// Returns the token that is forced in this step; -1 if none is.
-int32_t BeamSearch::forcedToken() const {
-  if (generated == 0 && settings.forcedFirst >= 0) {
+/// Returns the generated token that is forced at a position; -1 if none is.
+int32_t BeamSearch::forcedToken(int64_t position) const {
+  if (position == 0 && settings.forcedFirst >= 0) {
     return settings.forcedFirst;
   }
-  return generated + 1 == settings.maxLength ? settings.forcedLast : -1;
+  return position + 1 == settings.maxLength ? settings.forcedLast : -1;
+}
+
+std::string_view BeamSearch::reasonAgainstAhead() const {
+  if (!greedy() || expanding) {
+    return "hypotheses are compared";
+  }
+  if (settings.sample) {
+    return "tokens are drawn";
+  }
+  if (forcedToken(generated) >= 0) {
+    return "a token is forced";
+  }
+  if (settings.constraint != nullptr) {
+    return "a schema allows some tokens only";
+  }
+  return settings.needsHistory() ? "bans or penalties depend on the last token" : "";
 }
 
 /// Returns a number of candidates such that at least `width` of them do not end the hypothesis.
@@ -69,19 +85,21 @@ static void sortOnce(std::vector<int32_t> &tokens) {
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
 }
 
-void BeamSearch::fillQuery(size_t beam, RowQuery &query) {
+void BeamSearch::fillQuery(size_t beam, RowQuery &query, bool ahead) {
   query = RowQuery();
-  if (forcedToken() >= 0) {
+  const int64_t position = generated + (ahead ? 1 : 0);
+  if (forcedToken(position) >= 0) {
     return;
   }
-  lists.resize(std::max(lists.size(), alive.size()));
-  Lists &own = lists[beam];
+  std::vector<Lists> &ofStep = lists[static_cast<size_t>(position) % lists.size()];
+  ofStep.resize(std::max(ofStep.size(), alive.size()));
+  Lists &own = ofStep[beam];
   own.banned.clear();
   const TokenHistory &history = alive[beam].history;
   if (settings.noRepeatNgram > 0) {
     history.findRepeated(static_cast<size_t>(settings.noRepeatNgram), own.banned);
   }
-  if (generated < settings.minLength) {
+  if (position < settings.minLength) {
     own.banned.insert(own.banned.end(), settings.end.begin(), settings.end.end());
   }
   sortOnce(own.banned);
@@ -146,7 +164,7 @@ Status BeamSearch::draw(Candidates &candidates, int64_t row) {
 Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows) {
   continuations.clear();
   tops.assign(settings.topScores > 0 ? alive.size() : 0, {});
-  const int32_t forced = forcedToken();
+  const int32_t forced = forcedToken(generated);
   if (forced < 0 && settings.sample) {
     return draw(candidates, rows.front());
   }
@@ -156,6 +174,8 @@ Status BeamSearch::gather(Candidates &candidates, std::span<const int64_t> rows)
       continue;
     }
     HEDDLE_TRY(collect(candidates, rows[beam], beam));
+    // Best tokens beyond these are only reported.
+    best.resize(std::min(best.size(), static_cast<size_t>(candidatesWanted())));
     for (const ScoredToken &token : best) {
       continuations.push_back({beam, token.token, alive[beam].sum + token.score, token.score});
     }

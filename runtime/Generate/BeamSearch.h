@@ -10,8 +10,10 @@
 #include "runtime/Generate/Settings.h"
 #include "runtime/Generate/TokenHistory.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace heddle {
@@ -57,9 +59,16 @@ public:
   /// after the first step if alternatives were requested.
   bool branches() const { return expanding && generated > 0 && !done; }
 
-  /// Fills in what the search needs from the logits after a hypothesis. Lists stay valid until the
-  /// next advance().
-  void fillQuery(size_t beam, RowQuery &query);
+  /// Fills in what the search needs from the logits after a hypothesis, or, if `ahead`, from those
+  /// after its next token. Lists stay valid for as many calls of advance() as it takes to use them.
+  void fillQuery(size_t beam, RowQuery &query, bool ahead = false);
+
+  /// Returns whether the search ends with this step, whatever the next tokens are.
+  bool endsNow() const { return generated + 1 == settings.maxLength; }
+  /// Returns why fillQuery() for the token after the next one must wait for the next one, or why
+  /// the next one is not the best one; an empty text if the only hypothesis goes on with the best
+  /// token, unless it ends.
+  std::string_view reasonAgainstAhead() const;
 
   /// Advances by one step; rows[b] is the row of hypothesis b among the candidates.
   Status advance(Candidates &candidates, std::span<const int64_t> rows,
@@ -91,7 +100,7 @@ private:
   };
 
   bool greedy() const { return width == 1; }
-  int32_t forcedToken() const;
+  int32_t forcedToken(int64_t position) const;
   int64_t candidatesWanted() const;
   Status gather(Candidates &candidates, std::span<const int64_t> rows);
   Status draw(Candidates &candidates, int64_t row);
@@ -120,8 +129,8 @@ private:
   std::vector<Beam> alive;
   std::vector<Beam> next;
   std::vector<Hypothesis> found;
-  // The lists of the current step.
-  std::vector<Lists> lists;
+  // The lists of the current step and of the next one, in turn.
+  std::array<std::vector<Lists>, 2> lists;
   std::vector<Continuation> continuations;
   std::vector<Decision> decisions;
   /// The number of remaining decisions that continue each hypothesis.

@@ -173,13 +173,12 @@ void Candidates::deliverSelected(int64_t row, const SelectedTokens &tokens) {
     sums[static_cast<size_t>(row * chunks + chunk)] = {pair[0], pair[1]};
   }
   TopK &best = workers.front().best[static_cast<size_t>(row)];
-  for (size_t i = 0; i + 1 < tokens.best.size(); i += selectedPair) {
-    const auto token = static_cast<int32_t>(tokens.best[i + 1]);
+  for (const SelectedToken &each : tokens.best) {
     const auto isIn = [&](std::span<const int32_t> list) {
-      return std::binary_search(list.begin(), list.end(), token);
+      return std::binary_search(list.begin(), list.end(), each.token);
     };
     if (!isIn(query.banned) && !isIn(query.alsoBanned)) {
-      best.offer({tokens.best[i], token});
+      best.offer({each.logit, each.token});
     }
   }
 }
@@ -332,16 +331,22 @@ Status Candidates::collect(int64_t row, std::vector<ScoredToken> &best) {
   const RowQuery &query = queries[static_cast<size_t>(row)];
   HEDDLE_ASSIGN(const double whole, normalizer(row));
   best.clear();
+  ranked.clear();
   for (const Worker &worker : workers) {
-    for (const RankedValue &value : worker.best[static_cast<size_t>(row)].kept()) {
-      best.push_back({static_cast<double>(value.value) - whole, value.number});
-    }
+    const std::span<const RankedValue> kept = worker.best[static_cast<size_t>(row)].kept();
+    ranked.insert(ranked.end(), kept.begin(), kept.end());
+  }
+  // In the order of logits, some of which may have equal scores: a device selects in this order.
+  std::sort(ranked.begin(), ranked.end(),
+            [](const RankedValue &a, const RankedValue &b) { return ranksBefore(a, b); });
+  for (const RankedValue &value : ranked) {
+    best.push_back({static_cast<double>(value.value) - whole, value.number});
   }
   if (query.adjustsAfterSoftmax) {
     addPenalized(row, whole, best);
+    std::sort(best.begin(), best.end(),
+              [](const ScoredToken &a, const ScoredToken &b) { return ranksBefore(a, b); });
   }
-  std::sort(best.begin(), best.end(),
-            [](const ScoredToken &a, const ScoredToken &b) { return ranksBefore(a, b); });
   best.resize(std::min(best.size(), static_cast<size_t>(query.candidates)));
   return {};
 }

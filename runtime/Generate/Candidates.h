@@ -74,6 +74,9 @@ public:
   void deliver(int worker, int64_t chunk, int64_t count, const float *values,
                int64_t stride) override;
 
+  /// Returns whether a device selects the best token of a row, and the host does not read its
+  /// logits. Call after the step has begun.
+  bool selectsBest(int64_t row) const { return selectable > 0 && bestNeeded(row) > 0; }
   /// Returns how many rows of all steps a device has selected from, and why not from others.
   const SelectionUse &use() const { return uses; }
   /// Returns in `best` the candidates of a row, best first; DataLoss if its logits are NaN. Call
@@ -88,6 +91,9 @@ public:
   Result<double> normalizer(int64_t row) const;
 
 private:
+  bool isSelected(size_t row) const {
+    return selectable > 0 && bestNeeded(static_cast<int64_t>(row)) >= 0;
+  }
   /// The working memory of one thread.
   struct alignas(64) Worker {
     std::vector<TopK> best;
@@ -110,9 +116,6 @@ private:
   std::string_view reasonAgainst(const RowQuery &query) const;
   int64_t bestNeeded(const RowQuery &query) const;
   void countUse();
-  bool isSelected(size_t row) const {
-    return selectable > 0 && bestNeeded(static_cast<int64_t>(row)) >= 0;
-  }
   void reduce(Worker &worker, int64_t row, int64_t chunk, int64_t count, const float *values);
   const float *adjusted(Worker &worker, int64_t row, int32_t first, int64_t count,
                         const float *values);
@@ -129,6 +132,8 @@ private:
   int64_t vocabularySize = 0;
   int64_t chunks = 0;
   std::vector<Worker> workers;
+  // The best values of a row, of all workers.
+  std::vector<RankedValue> ranked;
   // [rows][chunks].
   std::vector<ExponentialSum> sums;
   // [rows].

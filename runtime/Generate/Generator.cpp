@@ -166,7 +166,10 @@ Result<Generator> Generator::create(const Model &model, const GeneratorOptions &
                   PagedDecoder::create(model, options.session));
     GenerationLimits limits = limitsOf(*decoder, defaults);
     limits.hasText = model.state->targetTokenizer != nullptr;
-    const BatchBounds bounds(options.batchTokens, options.promptTokens, options.promptTokensBeside);
+    BatchBounds bounds(options.batchTokens, options.promptTokens, options.promptTokensBeside);
+    bounds.neverAhead = !options.runAhead         ? "the options say so"
+                        : options.session.profile ? "launches are timed"
+                                                  : "";
     auto state = std::make_unique<State>(std::move(decoder), defaults, limits, bounds);
     state->contextLength = table->context_length();
     state->sourceTokenizer = model.state->tokenizer;
@@ -225,6 +228,7 @@ int64_t Generator::waiting() const { return state->search.waiting(); }
 int64_t Generator::running() const { return state->search.running(); }
 int64_t Generator::sharedTokens() const { return state->search.sharedTokens(); }
 SelectionUse Generator::selectionUse() const { return state->search.selectionUse(); }
+StepUse Generator::stepUse() const { return state->search.stepUse(); }
 CacheUse Generator::cacheUse() const { return state->decoder->cacheUse(); }
 
 Result<std::vector<std::vector<float>>> Generator::score(std::span<const ScoringRequest> requests) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle {
@@ -75,6 +76,8 @@ struct BatchBounds {
   int64_t tokens;
   int64_t promptTokens;
   int64_t promptTokensBeside;
+  /// Why no step begins before the one before it has ended; empty: steps may.
+  std::string_view neverAhead = {};
 };
 
 /// The options of one request.

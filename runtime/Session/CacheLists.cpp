@@ -43,7 +43,7 @@ uint64_t CacheLists::place(Group &group, int64_t tokens, uint64_t begin) const {
   return begin;
 }
 
-Status CacheLists::reserve(const Run &run, Device &device) {
+Status CacheLists::reserve(const Run &run, DeviceStream &stream) {
   group(run);
   const auto sequences = static_cast<int64_t>(run.batch.lengths().size());
   uint64_t bytes = 0;
@@ -51,7 +51,7 @@ Status CacheLists::reserve(const Run &run, Device &device) {
     bytes += bytesOf(sequences + 1) + bytesOf(run.batch.tokens()) + bytesOf(sequences) +
              bytesOf(sequences * group.rows->blocksPitch);
   }
-  return memory.grow(device, bytes);
+  return stream.grow(memory, bytes);
 }
 
 bool CacheLists::send(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane) {

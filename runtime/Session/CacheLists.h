@@ -18,7 +18,7 @@ class CacheLists {
 public:
   /// Reserves room for the lists of any chunk of the run. Only the maximum number of blocks per
   /// segment must be known yet.
-  Status reserve(const Run &run, Device &device);
+  Status reserve(const Run &run, DeviceStream &stream);
 
   /// Sends the lists of a chunk. Returns false if the device has failed.
   bool send(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);

@@ -111,7 +111,8 @@ Result<uint64_t> ChunkMemory::layOut(const Run &run, const Chunk &chunk, int lan
   return layout.total;
 }
 
-Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
+Status ChunkMemory::reserve(const Run &run, const Device &device, DeviceStream &stream,
+                            uint64_t bytes) {
   if (reserved != run.plan.number) {
     bound.plan = 0;
     reserved = 0;
@@ -132,9 +133,10 @@ Status ChunkMemory::reserve(const Run &run, Device &device, uint64_t bytes) {
     stepOrder.reserve(run.batch.lengths().size(), static_cast<size_t>(run.batch.longest()));
   }
   if (!device.sharesHostMemory()) {
-    HEDDLE_TRY(cacheLists.reserve(run, device));
+    HEDDLE_TRY(cacheLists.reserve(run, stream));
   }
-  return memory.grow(device, bytes);
+  copiedIds.reserve(run.ids.size());
+  return stream.grow(memory, bytes);
 }
 
 /// Returns the address of a chunk's output rows in the caller's memory; null if they cannot be
@@ -259,7 +261,24 @@ bool ChunkMemory::sendRows(const Run &run, const Chunk &chunk, DeviceStream &str
   }
   std::memset(staged + (layout.zeros - layout.inputs), 0, layout.zeroBytes);
   stream.send(lane);
+  copyIds(run, stream);
   return true;
+}
+
+/// Replaces ids that were sent by those that the device has.
+void ChunkMemory::copyIds(const Run &run, DeviceStream &stream) {
+  constexpr uint64_t bytes = sizeof(int32_t);
+  copiedIds.clear();
+  for (const IdsOnDevice &ids : run.ids) {
+    if (!run.plan.inputs[run.idsInput].used) {
+      break;
+    }
+    std::byte *const to = memory.data() + inputPlaces[run.idsInput] + bytes * ids.firstRow;
+    copiedIds.push_back({to, ids.from, ids.rows, bytes, bytes, ids.pitch});
+  }
+  if (!copiedIds.empty()) {
+    stream.copy(copiedIds);
+  }
 }
 
 void ChunkMemory::bindCaches(const Run &run, const Chunk &chunk, const Device &device) {

@@ -28,7 +28,7 @@ public:
 
   /// Reserves memory: after this, bind() cannot fail for chunks of the run that need at most
   /// `bytes`.
-  Status reserve(const Run &run, Device &device, uint64_t bytes);
+  Status reserve(const Run &run, const Device &device, DeviceStream &stream, uint64_t bytes);
 
   /// Determines all addresses and sends the data that kernels read besides the weights. Returns the
   /// context that all launches of the chunk share, with null operands and spaces and the scratch
@@ -110,6 +110,7 @@ private:
   static uint64_t inputBytes(const PlannedInput &input, const Chunk &chunk);
   Status place(const Run &run, const Chunk &chunk, int lanes, const DeviceStream &stream);
   bool sendRows(const Run &run, const Chunk &chunk, DeviceStream &stream, int lane);
+  void copyIds(const Run &run, DeviceStream &stream);
   void fillRows(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
   void fillSteps(const Run &run, const Chunk &chunk, size_t space, std::byte *staged);
   void bindCaches(const Run &run, const Chunk &chunk, const Device &device);
@@ -142,6 +143,7 @@ private:
   std::vector<void *> operands;
   std::vector<HeddleCache> caches;
   CacheLists cacheLists;
+  std::vector<CopiedRows> copiedIds;
   std::vector<HeddleResult> results;
 };
 

@@ -20,6 +20,8 @@ namespace heddle {
 /// The ids of an encoded source and of a hypothesis of one. Ids are reused after release.
 enum class SourceId : int32_t {};
 enum class HypothesisId : int32_t {};
+/// The number of a step, never reused.
+enum class StepId : uint64_t {};
 
 /// A source to encode: its ids or, if the model reads rows of floats, these rows one after another.
 struct SourceView {
@@ -38,13 +40,19 @@ struct SourceView {
 struct Extension {
   HypothesisId hypothesis;
   std::span<const int32_t> tokens;
+  /// If not negative, the extension is one token that the host does not know yet, instead of
+  /// `tokens`: the best token of this row of the step that began last and is under way
+  /// (Decoder::runsAhead()).
+  int64_t bestOf = -1;
+
+  int64_t count() const { return bestOf < 0 ? static_cast<int64_t>(tokens.size()) : 1; }
 };
 
-/// What a device has selected from the logits of a row, as pairs (heddle/Selection.h): for each
-/// chunk its largest logit and its sum of exponentials, then the best tokens.
+/// What a device has selected from the logits of a row (heddle/Selection.h): for each chunk, as a
+/// pair, its largest logit and its sum of exponentials, then the best tokens.
 struct SelectedTokens {
   std::span<const float> pieces;
-  std::span<const float> best;
+  std::span<const SelectedToken> best;
 };
 
 /// Receives the logits of a step in pieces: rows in the order of the extensions' tokens, and the
@@ -137,8 +145,27 @@ public:
   /// Appends the tokens of every extension, at least one each, and delivers the logits after each
   /// token. Hypotheses of one source should be adjacent, so that they read its keys together.
   /// ResourceExhausted if the cache is full; then nothing has changed.
-  virtual Status decode(std::span<const Extension> extensions, LogitsSink &sink,
-                        AttentionWeights *attention = nullptr) = 0;
+  Status decode(std::span<const Extension> extensions, LogitsSink &sink,
+                AttentionWeights *attention = nullptr) {
+    HEDDLE_ASSIGN(const StepId step, begin(extensions, sink, attention));
+    return finish(step);
+  }
+
+  /// Begins such a step; the device may execute it after the call has returned. The sink may be
+  /// called until finish() returns, and must stay valid until then, like the tokens and
+  /// `attention`. Hypotheses count as extended, and may be released at any time. At most two steps
+  /// are under way: one that appends tokens of the device follows the one before it, and any other
+  /// one lets those before it end first, as encode() does.
+  virtual Result<StepId> begin(std::span<const Extension> extensions, LogitsSink &sink,
+                               AttentionWeights *attention = nullptr) = 0;
+  /// Waits for a step, after which its logits are delivered; its failure is that of the step.
+  virtual Status finish(StepId step) = 0;
+  /// Ends a step whose logits are not needed any more, without waiting for it. The hypotheses that
+  /// it extended must be released.
+  virtual void drop(StepId step) = 0;
+  /// Returns whether a step may append the best tokens of the step before while that is under way.
+  /// Such a row must need at least one best token, and not its logits (LogitsSink::bestNeeded()).
+  virtual bool runsAhead() const { return false; }
 
   /// Returns the number of cache blocks and state rows in use, for tests and reports: 0 after all
   /// were released. Blocks that are only kept for reuse do not count.

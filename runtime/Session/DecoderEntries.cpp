@@ -135,6 +135,8 @@ Status PagedDecoder::bindEntries() {
   vocabularySize = shapeOf(logitsPort)[1];
   if (decoder.info->selects && !loaded.state->artifact->device()->sharesHostMemory()) {
     selectionPort = selectionPortOf(*decoder.table, vocabularySize);
+    // Every token that is selected must be one that the entry reads.
+    followsTokens = selectionPort >= 0 && decoder.input->limit >= vocabularySize;
   }
   return {};
 }

@@ -69,7 +69,7 @@ Status PagedDecoder::checkRowOutputs(std::span<const Output> rows) const {
 }
 
 /// Reads observed weights: each row is truncated to the existing keys, and the rest is zero.
-Status PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, const Run &run,
+Status PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, int64_t longestCached,
                                  AttentionWeights &weights) const {
   const bool ofHistory = keys == Observed::Decoder && keepsHistory();
   const bool ofMemory = keys == Observed::No || keys == Observed::Cross;
@@ -80,7 +80,7 @@ Status PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, con
   weights.values.assign(static_cast<size_t>(batch.tokens()) * heads * pitch, 0.0f);
   HEDDLE_ASSIGN(const float *values,
                 executor->kept(output, static_cast<uint64_t>(batch.tokens()) * heads *
-                                           static_cast<uint64_t>(run.longestCached)));
+                                           static_cast<uint64_t>(longestCached)));
   float *to = weights.values.data();
   size_t row = 0;
   for (size_t sequence = 0; sequence < lengths.size(); ++sequence) {
@@ -92,23 +92,25 @@ Status PagedDecoder::readWeights(const PlannedOutput &output, Observed keys, con
       for (size_t head = 0; head < heads; ++head) {
         std::copy_n(values, count, to);
         to += pitch;
-        values += run.longestCached;
+        values += longestCached;
       }
     }
   }
   return {};
 }
 
-Status PagedDecoder::readOutputs(const Plan &plan, const Run &run,
-                                 const StepOutputs &wanted) const {
+/// Reads the outputs of a step after which no other one has begun.
+Status PagedDecoder::readOutputs(const BegunStep &step) const {
+  const Plan &plan = *step.plan;
+  const StepOutputs &wanted = step.wanted;
   if (wanted.attention != nullptr) {
-    HEDDLE_TRY(readWeights(plan.outputs[static_cast<size_t>(attentionPort)], Observed::No, run,
-                           *wanted.attention));
+    HEDDLE_TRY(readWeights(plan.outputs[static_cast<size_t>(attentionPort)], Observed::No,
+                           step.longestCached, *wanted.attention));
   }
   for (ObservedWeights &each : wanted.observed) {
     const size_t port = decoder.info->outputs.size() + each.number;
-    HEDDLE_TRY(readWeights(plan.outputs[port], decoder.info->observed[each.number].observed, run,
-                           each.weights));
+    HEDDLE_TRY(readWeights(plan.outputs[port], decoder.info->observed[each.number].observed,
+                           step.longestCached, each.weights));
   }
   for (const Output &each : wanted.rows) {
     const auto port = static_cast<size_t>(rowsPort(*decoder.info, each.name));

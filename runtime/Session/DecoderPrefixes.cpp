@@ -56,14 +56,14 @@ int64_t PagedDecoder::takeOver(HypothesisId id, std::span<const int32_t> tokens)
     at += HEDDLE_BLOCK;
     hypothesis->length = at;
   }
-  dropUnread(*hypothesis);
+  dropUnread(*hypothesis, hypothesis->length);
   return hypothesis->length - before;
 }
 
-/// Publishes the blocks that a step has completed by appending `tokens`, for others to reuse. If
-/// another hypothesis has published an equal block first, that block replaces the hypothesis's own.
-void PagedDecoder::publish(Hypothesis &hypothesis, std::span<const int32_t> tokens) {
-  int64_t at = hypothesis.length - static_cast<int64_t>(tokens.size());
+/// Publishes the blocks that a step has completed by appending `tokens` from position `at` on, for
+/// others to reuse. If another hypothesis has published an equal block first, that block replaces
+/// the hypothesis's own. The next step may have extended the hypothesis already.
+void PagedDecoder::publish(Hypothesis &hypothesis, int64_t at, std::span<const int32_t> tokens) {
   if (hypothesis.place.number == PrefixTree::outside.number) {
     return;
   }
@@ -85,9 +85,10 @@ void PagedDecoder::publish(Hypothesis &hypothesis, std::span<const int32_t> toke
   }
 }
 
-void PagedDecoder::dropUnread(Hypothesis &hypothesis) {
+/// Gives back the blocks that no row after the first `length` positions reads.
+void PagedDecoder::dropUnread(Hypothesis &hypothesis, int64_t length) {
   if (!historyReads.empty()) {
-    hypothesis.table.dropBefore(history, firstRead(hypothesis.length));
+    hypothesis.table.dropBefore(history, firstRead(length));
   }
 }
 

@@ -107,6 +107,8 @@ Status PagedDecoder::encodeUnguarded(std::span<const SourceView> list, std::span
   if (!hasSources()) {
     return encodeNothing(list, found, outputs);
   }
+  // The run takes the place of one of theirs, and the lists below may be those of their outputs.
+  endSteps();
   HEDDLE_TRY(gatherSources(list));
   Input input{encoder.input->name, std::span<const int32_t>()};
   input.element = encoder.input->element;

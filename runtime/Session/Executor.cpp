@@ -296,8 +296,8 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
   const double begin = time == nullptr ? 0 : stream->now();
   const HeddleRows *const *const selectionSpaces =
       run.plan.selection ? memory.spacesOf(*run.plan.selection) : nullptr;
-  run.tail->run(lane,
-                {*stream, context, selectionSpaces, memory.scratchOfCaller(), memory.places()});
+  run.tail->run(lane, {*stream, context, selectionSpaces, memory.scratchOfCaller(), memory.places(),
+                       /*isTimed=*/time != nullptr});
   if (time != nullptr) {
     *time = {begin, stream->now()};
   }
@@ -311,7 +311,7 @@ Status Executor::runChunked(const Run &run) {
   }
   const size_t used = std::min(workers.size(), scheduler.chunks().size());
   for (size_t i = 0; i < used; ++i) {
-    HEDDLE_TRY(workers[i].memory.reserve(run, *shared, largest));
+    HEDDLE_TRY(workers[i].memory.reserve(run, *shared, *stream, largest));
   }
   expectLaunches(run, scheduler.chunks().size(), static_cast<int>(used));
   std::atomic<size_t> next = 0;
@@ -326,11 +326,11 @@ Status Executor::runChunked(const Run &run) {
   return {};
 }
 
-/// Runs all of a run on one lane, or shared by all lanes.
-Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
+/// Starts all of a run on one lane, or shared by all lanes.
+Result<StartedRun> Executor::startWhole(const Run &run, const Chunk &chunk, int lanes) {
   ChunkMemory &memory = workers[0].memory;
   HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, chunk, stream->lanes(), *stream));
-  HEDDLE_TRY(memory.reserve(run, *shared, bytes));
+  HEDDLE_TRY(memory.reserve(run, *shared, *stream, bytes));
   expectLaunches(run, 1, lanes);
   const std::optional<HeddleKernelContext> common =
       memory.bind(run, chunk, stream->lanes(), *shared, *stream, /*lane=*/0);
@@ -343,9 +343,21 @@ Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
     runDispatches(run, chunk, memory, context, lane, /*together=*/lanes > 1);
     runTail(run, chunk, context, lane);
   };
-  HEDDLE_TRY(stream->run(lanes, task));
-  std::for_each_n(workers.begin(), lanes, [&](Worker &worker) { countLaunches(worker); });
-  memory.copyOutputs(run, chunk, *shared, *stream, /*lane=*/0);
+  return stream->start(lanes, task);
+}
+
+Status Executor::finish(StartedRun started) {
+  HEDDLE_TRY(stream->finish(started));
+  for (Worker &worker : workers) {
+    countLaunches(worker);
+  }
+  return {};
+}
+
+Status Executor::runWhole(const Run &run, const Chunk &chunk, int lanes) {
+  HEDDLE_ASSIGN(const StartedRun started, startWhole(run, chunk, lanes));
+  HEDDLE_TRY(finish(started));
+  workers[0].memory.copyOutputs(run, chunk, *shared, *stream, /*lane=*/0);
   return stream->failure();
 }
 
@@ -368,7 +380,7 @@ Status Executor::reserve(const Run &run) {
   ChunkMemory &memory = workers[0].memory;
   HEDDLE_ASSIGN(const uint64_t bytes, memory.layOut(run, wholeOf(run), stream->lanes(), *stream));
   expectLaunches(run, 1, stream->lanes());
-  return memory.reserve(run, *shared, bytes);
+  return memory.reserve(run, *shared, *stream, bytes);
 }
 
 Result<const float *> Executor::kept(const PlannedOutput &output, uint64_t count) {
@@ -464,6 +476,11 @@ bool Executor::worthSharing(const Run &run, const Chunk &chunk) const {
     i += loops.size();
   }
   return flopsIn(run.plan, chunk) >= stream->meetingFlops() * meetings;
+}
+
+Result<StartedRun> Executor::start(const Run &run) {
+  const Chunk chunk = wholeOf(run);
+  return startWhole(run, chunk, worthSharing(run, chunk) ? stream->lanes() : 1);
 }
 
 Status Executor::run(const Run &run) {

@@ -35,6 +35,11 @@ public:
   /// Runs a plan. Fails if memory runs out, before anything has run, or if the device fails.
   Status run(const Run &run);
 
+  /// Starts an uncut run, which a device with its own memory may still execute on return. finish()
+  /// waits for one of the last two; the batch of the run has no outputs.
+  Result<StartedRun> start(const Run &run);
+  Status finish(StartedRun started);
+
   /// Reserves the memory for an uncut run, which then cannot fail for lack of memory.
   Status reserve(const Run &run);
 
@@ -89,6 +94,7 @@ private:
                         std::span<const PlannedLoop> loops) const;
   bool fasterThanChunks(const Run &run, int64_t chunkTokens) const;
   Status runChunked(const Run &run);
+  Result<StartedRun> startWhole(const Run &run, const Chunk &chunk, int lanes);
   Status runWhole(const Run &run, const Chunk &chunk, int lanes);
   void runChunk(const Run &run, const Chunk &chunk, int lane);
   void runDispatches(const Run &run, const Chunk &chunk, const ChunkMemory &memory,

@@ -115,6 +115,7 @@ Result<HypothesisId> PagedDecoder::start(SourceId id) {
     const int32_t number = newHypothesis();
     Hypothesis &hypothesis = hypotheses[static_cast<size_t>(number)];
     hypothesis.live = true;
+    hypothesis.life = ++lives;
     hypothesis.length = 0;
     hypothesis.place = PrefixTree::outside;
     hypothesis.source = static_cast<int32_t>(id);
@@ -143,6 +144,7 @@ Result<HypothesisId> PagedDecoder::fork(HypothesisId id) {
     hypothesis.place = original.place;
     hypothesis.rest = original.rest;
     hypothesis.live = true;
+    hypothesis.life = ++lives;
     hypothesis.source = original.source;
     sources[static_cast<size_t>(original.source)].hypotheses += 1;
     freeHypotheses.pop_back();
@@ -208,7 +210,7 @@ Status PagedDecoder::checkExtension(const Extension &extension) const {
                                                      "released",
                                                      number, hypothesis->source));
   }
-  const int64_t length = hypothesis->length + static_cast<int64_t>(extension.tokens.size());
+  const int64_t length = hypothesis->length + extension.count();
   // Positions are i32. Caches would be full long before, but states do not grow.
   const int64_t most = longestTarget() != 0 ? longestTarget() : std::numeric_limits<int32_t>::max();
   if (length > most) {
@@ -229,9 +231,14 @@ Status PagedDecoder::gather(std::span<const Extension> extensions) {
     HEDDLE_TRY(checkExtension(extension));
     Hypothesis &hypothesis = *find(extension.hypothesis);
     hypothesis.step = stepNumber;
-    lengths.push_back(static_cast<int32_t>(extension.tokens.size()));
+    lengths.push_back(static_cast<int32_t>(extension.count()));
     starts.push_back(static_cast<int32_t>(hypothesis.length));
-    ids.insert(ids.end(), extension.tokens.begin(), extension.tokens.end());
+    if (extension.bestOf >= 0) {
+      // Any token until the device replaces it with its own.
+      ids.push_back(0);
+    } else {
+      ids.insert(ids.end(), extension.tokens.begin(), extension.tokens.end());
+    }
   }
   const Input input{decoder.input->name, ids};
   HEDDLE_TRY_WITH(batch.bind(*decoder.info, {lengths}, {&input, 1}, {}), "entry \"decode\"");
@@ -385,64 +392,6 @@ void PagedDecoder::describeHistory(std::span<const Extension> extensions) {
       keyedRows.addSegment(hypothesis.keyed);
     }
   }
-}
-
-Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
-                            AttentionWeights *attention) {
-  return decode(extensions, sink, {.attention = attention});
-}
-
-Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
-                            const StepOutputs &wanted) {
-  return withoutExceptions([&] { return decodeUnguarded(extensions, sink, wanted); });
-}
-
-Status PagedDecoder::decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
-                                     const StepOutputs &wanted) {
-  if (extensions.empty()) {
-    return {};
-  }
-  HEDDLE_TRY(chooseOutputs(wanted));
-  HEDDLE_TRY(gather(extensions));
-  HEDDLE_TRY(checkRowOutputs(wanted.rows));
-  HEDDLE_ASSIGN(Step *const step, stepFor(chosen));
-  HEDDLE_TRY(checkHistoryRoom(extensions));
-  describeMemory(extensions);
-  int64_t longest = 0;
-  for (size_t i = 0; i < extensions.size(); ++i) {
-    const int64_t before = keepsHistory() ? starts[i] : 0;
-    longest = std::max(longest, before + lengths[i]);
-  }
-  historyRows.clear();
-  historyRows.prepare(static_cast<int64_t>(extensions.size()), longest);
-  stateRows.clear();
-  stateRows.prepare(static_cast<int64_t>(extensions.size()), 1);
-  keyedRows.clear();
-  keyedRows.prepare(static_cast<int64_t>(extensions.size()), memoryRows.longest);
-  Run run{.plan = step->plan, .batch = batch, .firstCost = decoder.firstCost};
-  run.caches = decoder.caches;
-  run.starts = starts;
-  run.longestCached = std::max(longest, memoryRows.longest);
-  run.whole = true;
-  run.tail = &step->projection;
-  HEDDLE_TRY(step->projection.begin(sink, batch.tokens(), executor->device()));
-  run.wanted = step->projection.rowsWanted();
-  HEDDLE_TRY(executor->reserve(run));
-  // From here on, nothing can fail.
-  extend(extensions);
-  describeHistory(extensions);
-  const Status status = executor->run(run);
-  for (const Extension &extension : extensions) {
-    Hypothesis &hypothesis = *find(extension.hypothesis);
-    if (status.ok()) {
-      publish(hypothesis, extension.tokens);
-    } else {
-      hypothesis.place = PrefixTree::outside;
-    }
-    dropUnread(hypothesis);
-  }
-  HEDDLE_TRY(status);
-  return readOutputs(step->plan, run, wanted);
 }
 
 } // namespace heddle

@@ -18,8 +18,10 @@
 #include "runtime/Session/Executor.h"
 #include "runtime/Session/Projection.h"
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -45,6 +47,9 @@ struct StepOutputs {
 /// Keeps its working memory: a step no larger than an earlier one allocates nothing.
 class PagedDecoder final : public Decoder {
 public:
+  PagedDecoder(const PagedDecoder &) = delete;
+  PagedDecoder &operator=(const PagedDecoder &) = delete;
+  ~PagedDecoder() override;
   /// Creates a decoder; Unsupported if the model does not generate. A given executor may be shared,
   /// but not used at the same time; it must have costs for all dispatches of the model.
   static Result<std::unique_ptr<PagedDecoder>> create(const Model &model,
@@ -73,10 +78,14 @@ public:
   int64_t sharedUnit() const override { return sharesPrefixes() ? HEDDLE_BLOCK : 0; }
   int64_t shareable(std::span<const int32_t> tokens) const override;
   int64_t takeOver(HypothesisId hypothesis, std::span<const int32_t> tokens) override;
-  Status decode(std::span<const Extension> extensions, LogitsSink &sink,
-                AttentionWeights *attention = nullptr) override;
+  using Decoder::decode;
   /// As above, with other outputs.
   Status decode(std::span<const Extension> extensions, LogitsSink &sink, const StepOutputs &wanted);
+  Result<StepId> begin(std::span<const Extension> extensions, LogitsSink &sink,
+                       AttentionWeights *attention = nullptr) override;
+  Status finish(StepId step) override;
+  void drop(StepId step) override;
+  bool runsAhead() const override { return followsTokens; }
   int64_t blocksInUse() const override {
     return history.inUse() + states.inUse() + keyed.inUse() + memory.inUse();
   }
@@ -125,7 +134,9 @@ private:
   struct Hypothesis {
     bool live = false;
     int32_t source = 0;
-    /// The number of the last decode() that extended it.
+    /// A number of its own, which tells it from others with the same id.
+    uint64_t life = 0;
+    /// The number of the last step that extended it.
     uint64_t step = 0;
     /// The number of tokens: the positions of the table, if there are caches.
     int64_t length = 0;
@@ -159,6 +170,39 @@ private:
     Plan plan;
     Projection projection;
   };
+  /// What a step appends to a hypothesis, from position `at` on.
+  struct Appended {
+    HypothesisId hypothesis;
+    uint64_t life;
+    int64_t at;
+    size_t count;
+    /// As in Extension.
+    int64_t bestOf;
+  };
+  /// A step that has begun, until the memory is used by another one.
+  struct BegunStep {
+    StepId id{};
+    StartedRun run{};
+    /// Whether its results were received, or are not needed.
+    bool isDone = true;
+    /// Whether finish() has returned its status, or nobody will ask for it.
+    bool isTold = true;
+    /// Whether the device may still execute it.
+    bool isRunning = false;
+    Status status = {};
+    const Plan *plan = nullptr;
+    StepOutputs wanted = {};
+    int64_t longestCached = 0;
+    std::vector<Appended> appended = {};
+    /// The tokens of all extensions; those that the device has are 0 until the step before is done.
+    std::vector<int32_t> tokens = {};
+    Selections selections = {};
+
+    bool wantsOutputs() const {
+      return wanted.attention != nullptr || !wanted.observed.empty() || !wanted.rows.empty();
+    }
+    bool follows() const;
+  };
 
   PagedDecoder(const Model &model, const SessionOptions &options);
   Status bindEntries();
@@ -176,8 +220,8 @@ private:
     return options.sharePrefixes && !hasSources() && keepsHistory() && !keepsStates() &&
            !keepsKeyed();
   }
-  void publish(Hypothesis &hypothesis, std::span<const int32_t> tokens);
-  void dropUnread(Hypothesis &hypothesis);
+  void publish(Hypothesis &hypothesis, int64_t at, std::span<const int32_t> tokens);
+  void dropUnread(Hypothesis &hypothesis, int64_t length);
   /// Returns the number of positions of a hypothesis's source.
   int64_t keysOf(const Hypothesis &hypothesis) const {
     return sources[static_cast<size_t>(hypothesis.source)].table.length();
@@ -186,6 +230,8 @@ private:
   int64_t keyedBlocksToTake(std::span<const Extension> extensions);
   Result<Step *> stepFor(const std::vector<bool> &outputs);
   Status checkExtension(const Extension &extension) const;
+  Status checkFollows(std::span<const Extension> extensions, const BegunStep *before) const;
+  void locateTokens(std::span<const Extension> extensions, const BegunStep &before);
   Status gather(std::span<const Extension> extensions);
   int64_t blocksToCopy(const BlockPool &pool);
   Status checkHistoryRoom(std::span<const Extension> extensions);
@@ -194,11 +240,19 @@ private:
   void describeHistory(std::span<const Extension> extensions);
   Status chooseOutputs(const StepOutputs &wanted);
   Status checkRowOutputs(std::span<const Output> rows) const;
-  Status readOutputs(const Plan &plan, const Run &run, const StepOutputs &wanted) const;
-  Status readWeights(const PlannedOutput &output, Observed keys, const Run &run,
+  Status readOutputs(const BegunStep &step) const;
+  Status readWeights(const PlannedOutput &output, Observed keys, int64_t longestCached,
                      AttentionWeights &weights) const;
-  Status decodeUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
-                         const StepOutputs &wanted);
+  Result<StepId> begin(std::span<const Extension> extensions, LogitsSink &sink,
+                       const StepOutputs &wanted);
+  Result<StepId> beginUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
+                                const StepOutputs &wanted);
+  Status start(BegunStep &step, Run run, std::span<const Extension> extensions);
+  BegunStep &endSteps(const BegunStep *kept = nullptr);
+  void clear(BegunStep &step);
+  BegunStep *find(StepId id);
+  void complete(BegunStep &step);
+  static void takeTokens(BegunStep &step, const BegunStep &before);
   Status encodeUnguarded(std::span<const SourceView> sources, std::span<SourceId> ids,
                          std::span<const Output> outputs);
   Status gatherSources(std::span<const SourceView> sources);
@@ -210,6 +264,7 @@ private:
   Source *find(SourceId id);
   const Hypothesis *find(HypothesisId id) const;
   Hypothesis *find(HypothesisId id);
+  Hypothesis *find(const Appended &appended);
   int32_t newHypothesis();
   /// Returns the first position of the history that a row at `position`, or a later one, reads.
   int64_t firstRead(int64_t position) const;
@@ -224,6 +279,8 @@ private:
   int32_t attentionPort = -1;
   /// The output that a device selects from the logits; -1: it does not.
   int32_t selectionPort = -1;
+  /// Whether steps may append tokens that the device selects.
+  bool followsTokens = false;
   RowSpace memorySpace = RowSpace::tokens();
   /// Whether "encode" leaves states.
   bool givesStates = false;
@@ -244,6 +301,14 @@ private:
   /// Plans of "encode", by the requested outputs.
   std::vector<std::pair<std::vector<bool>, std::unique_ptr<Plan>>> encodePlans;
   uint64_t stepNumber = 0;
+  uint64_t lives = 0;
+  /// The last steps that have begun; at most two are under way.
+  std::array<BegunStep, 2> begun;
+  StepId lastBegun{};
+  /// Steps that others have ended, and whose memory these use, until finish() is called.
+  std::vector<std::pair<StepId, Status>> ended;
+  /// Where the tokens of the next step are that the device has.
+  std::vector<IdsOnDevice> idsOnDevice;
   // Scratch, reused between calls.
   Batch batch;
   std::vector<bool> chosen;

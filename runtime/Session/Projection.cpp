@@ -10,6 +10,7 @@
 #include "heddle/Abi.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -33,6 +34,51 @@ int64_t Projection::bestOfSelection(int64_t width, int64_t vocabulary) {
 bool Projection::canCut(const PlannedDispatch &dispatch) {
   return dispatch.columnElements != 0 && dispatch.columnElements <= logitsChunk;
 }
+
+// --- What the device has selected --------------------------------------------------------------
+
+/// Returns the index of a row among the rows of the ranges; -1 if it is in none.
+int64_t Selections::indexOf(int64_t row) const {
+  int64_t before = 0;
+  for (const Range range : ranges) {
+    if (row >= range.begin && row < range.end) {
+      return before + row - range.begin;
+    }
+    before += range.end - range.begin;
+  }
+  return -1;
+}
+
+const SelectedToken *Selections::bestOf(int64_t index) const {
+  const std::byte *const row = found.first + static_cast<uint64_t>(index) * found.pitch;
+  return reinterpret_cast<const SelectedToken *>(row) + chunks;
+}
+
+void Selections::deliver() const {
+  int64_t index = 0;
+  for (const Range range : ranges) {
+    for (int64_t row = range.begin; row < range.end; ++row, ++index) {
+      if (isSelected(row)) {
+        const SelectedToken *const tokens = bestOf(index);
+        sink->deliverSelected(row, {{reinterpret_cast<const float *>(tokens - chunks),
+                                     static_cast<size_t>(chunks * selectedPair)},
+                                    {tokens, static_cast<size_t>(best)}});
+      }
+    }
+  }
+}
+
+const std::byte *Selections::bestToken(int64_t row) const {
+  const int64_t index = sink->wantsRow(row) && sink->bestNeeded(row) > 0 ? indexOf(row) : -1;
+  const auto pair = static_cast<uint64_t>(chunks) * sizeof(SelectedToken);
+  return index < 0
+             ? nullptr
+             : pairs + static_cast<uint64_t>(index) * pitch + pair + offsetof(SelectedToken, token);
+}
+
+int32_t Selections::bestTokenFound(int64_t row) const { return bestOf(indexOf(row))->token; }
+
+// --- Runs --------------------------------------------------------------------------------------
 
 Projection::Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int lanes)
     : plan(&plan), buffer(output.buffer), vocabulary(vocabulary),
@@ -85,7 +131,7 @@ static int64_t countRows(std::span<const Range> ranges) {
 }
 
 int64_t Projection::rowsOfChunk() const {
-  if (selectedRanges.empty()) {
+  if (selections->ranges.empty()) {
     return rows;
   }
   return copiedRanges.empty() ? 0 : copiedRanges.back().end;
@@ -93,48 +139,65 @@ int64_t Projection::rowsOfChunk() const {
 
 /// Divides the wanted rows into those that are selected from and those that are copied.
 void Projection::splitRows() {
-  for (std::vector<Range> *const list : {&ranges, &selectedRanges, &copiedRanges}) {
+  for (std::vector<Range> *const list : {&ranges, &selections->ranges, &copiedRanges}) {
     list->clear();
     list->reserve(static_cast<size_t>(rows));
   }
-  mostNeeded = 0;
+  selections->best = 0;
   for (int64_t row = 0; row < rows; ++row) {
     if (!sink->wantsRow(row)) {
       continue;
     }
     addRow(ranges, row);
     const int64_t best = selectable > 0 ? sink->bestNeeded(row) : -1;
-    addRow(best < 0 ? copiedRanges : selectedRanges, row);
-    mostNeeded = std::max(mostNeeded, best);
+    addRow(best < 0 ? copiedRanges : selections->ranges, row);
+    selections->best = std::max(selections->best, best);
   }
 }
 
-Status Projection::begin(LogitsSink &wanted, int64_t count, Device &device) {
+/// Reserves memory for the selection.
+Status Projection::reserveSelection(DeviceStream &stream, bool follows) {
+  const auto selected = static_cast<uint64_t>(countRows(selections->ranges));
+  selections->chunks = chunks;
+  selections->pitch =
+      static_cast<uint64_t>(plan->selection->columns * selectedPair) * sizeof(float);
+  if (follows && selected * selections->pitch > selectedPairs.size()) {
+    return HEDDLE_ERROR(ResourceExhausted,
+                        "the step before has fewer rows, whose tokens must stay where they are");
+  }
+  HEDDLE_TRY(
+      stream.grow(selectedLogits, selected * static_cast<uint64_t>(vocabulary) * sizeof(float)));
+  HEDDLE_TRY(stream.grow(selectedPairs, selected * selections->pitch));
+  selections->pairs = selectedPairs.data();
+  findExcluded();
+  const uint64_t before = never.size();
+  HEDDLE_TRY(stream.grow(never, excluded.empty() ? 0 : selected * sizeof(float)));
+  neverWritten = never.size() == before ? neverWritten : 0;
+  return {};
+}
+
+Status Projection::begin(LogitsSink &wanted, int64_t count, DeviceStream &stream,
+                         Selections &selected, bool follows) {
   sink = &wanted;
+  selections = &selected;
+  selections->sink = sink;
+  selections->found = {};
   rows = count;
   next = 0;
   sink->offerSelection(selectable, vocabulary);
   splitRows();
   const int64_t rowBytes = vocabulary * static_cast<int64_t>(sizeof(float));
-  if (countRows(selectedRanges) > mostSelectedBytes / rowBytes) {
+  if (countRows(selections->ranges) > mostSelectedBytes / rowBytes) {
     sink->offerSelection(0, vocabulary);
     copiedRanges = ranges;
-    selectedRanges.clear();
+    selections->ranges.clear();
   }
-  if (!selectedRanges.empty()) {
-    const int64_t selected = countRows(selectedRanges);
-    const int64_t pairs = plan->selection->columns * selectedPair * selected;
-    HEDDLE_TRY(selectedLogits.grow(device, static_cast<uint64_t>(selected * rowBytes)));
-    HEDDLE_TRY(selectedPairs.grow(device, static_cast<uint64_t>(pairs) * sizeof(float)));
-    findExcluded();
-    const uint64_t before = never.size();
-    const auto needed = static_cast<uint64_t>(excluded.empty() ? 0 : selected);
-    HEDDLE_TRY(never.grow(device, needed * sizeof(float)));
-    neverWritten = never.size() == before ? neverWritten : 0;
+  if (!selections->ranges.empty()) {
+    HEDDLE_TRY(reserveSelection(stream, follows));
   }
   for (Worker &worker : workers) {
-    HEDDLE_TRY(worker.memory.grow(device, static_cast<uint64_t>(rowsOfChunk() * rowStride) *
-                                              sizeof(float)));
+    HEDDLE_TRY(stream.grow(worker.memory,
+                           static_cast<uint64_t>(rowsOfChunk() * rowStride) * sizeof(float)));
   }
   sink->begin(rows, vocabulary, static_cast<int>(workers.size()));
   return {};
@@ -144,10 +207,10 @@ Status Projection::begin(LogitsSink &wanted, int64_t count, Device &device) {
 void Projection::findExcluded() {
   excluded.clear();
   int64_t index = 0;
-  for (const Range wanted : selectedRanges) {
+  for (const Range wanted : selections->ranges) {
     for (int64_t row = wanted.begin; row < wanted.end; ++row, ++index) {
       excludedOfRow.clear();
-      if (isSelected(row)) {
+      if (selections->isSelected(row)) {
         sink->exclude(row, excludedOfRow);
       }
       for (const int32_t token : excludedOfRow) {
@@ -230,45 +293,35 @@ void Projection::launchSelection(const RunView &view, Range wanted, int64_t befo
                       nullptr,
                       &context,
                       wanted,
-                      {0, chunks + mostNeeded},
+                      {0, chunks + selections->best},
                       selection.rowTile,
                       view.scratch},
                      nullptr);
 }
 
-/// Selects on the device, and passes what it has selected to the sink.
+/// Selects on the device, and begins to copy what it selects to the host.
 void Projection::select(const RunView &view) {
   int64_t before = 0;
-  for (const Range wanted : selectedRanges) {
+  for (const Range wanted : selections->ranges) {
     launchProduct(view, wanted, before);
     before += wanted.end - wanted.begin;
   }
   exclude(view);
   before = 0;
-  for (const Range wanted : selectedRanges) {
+  for (const Range wanted : selections->ranges) {
     launchSelection(view, wanted, before);
     before += wanted.end - wanted.begin;
   }
-  const auto used = static_cast<size_t>((chunks + mostNeeded) * selectedPair);
-  const uint64_t pitch =
-      static_cast<uint64_t>(plan->selection->columns * selectedPair) * sizeof(float);
-  const FetchedRows found = view.stream.fetchRows(
-      0, selectedPairs.data(), static_cast<uint64_t>(before), used * sizeof(float), pitch);
-  const std::byte *row = found.first;
-  const auto ofPieces = static_cast<size_t>(chunks * selectedPair);
-  for (size_t i = 0; row != nullptr && i < selectedRanges.size(); ++i) {
-    for (int64_t each = selectedRanges[i].begin; each < selectedRanges[i].end; ++each) {
-      const std::span pairs(reinterpret_cast<const float *>(row), used);
-      if (isSelected(each)) {
-        sink->deliverSelected(each, {pairs.first(ofPieces), pairs.subspan(ofPieces)});
-      }
-      row += found.pitch;
-    }
-  }
+  const auto count = static_cast<uint64_t>(before);
+  const auto used =
+      static_cast<uint64_t>((chunks + selections->best) * selectedPair) * sizeof(float);
+  selections->found =
+      view.isTimed ? view.stream.fetchRows(0, selectedPairs.data(), count, used, selections->pitch)
+                   : view.stream.fetchLater(selectedPairs.data(), count, used, selections->pitch);
 }
 
 void Projection::run(int lane, const RunView &view) {
-  if (lane == 0 && !selectedRanges.empty()) {
+  if (lane == 0 && !selections->ranges.empty()) {
     select(view);
   }
   if (rowsOfChunk() == 0) {

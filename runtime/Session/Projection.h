@@ -18,6 +18,32 @@
 
 namespace heddle {
 
+/// What the device selects in a run. It is on its way to the host until the run is finished.
+struct Selections {
+  LogitsSink *sink = nullptr;
+  /// The rows, among them short gaps, and the number of best tokens and of chunks of each.
+  std::vector<Range> ranges;
+  int64_t best = 0;
+  int64_t chunks = 0;
+  FetchedRows found = {};
+  /// The pairs of the first row in the device's memory, and the bytes from one row to the next.
+  const std::byte *pairs = nullptr;
+  uint64_t pitch = 0;
+
+  /// Returns whether a row of the ranges is selected from; gaps are not.
+  bool isSelected(int64_t row) const { return sink->wantsRow(row) && sink->bestNeeded(row) >= 0; }
+  /// Passes the rows to the sink, after the run was finished.
+  void deliver() const;
+  /// Returns where the device has the best token of a row; null if it selects none.
+  const std::byte *bestToken(int64_t row) const;
+  /// Returns the best token of a row for which that is not null, after the run was finished.
+  int32_t bestTokenFound(int64_t row) const;
+
+private:
+  int64_t indexOf(int64_t row) const;
+  const SelectedToken *bestOf(int64_t index) const;
+};
+
 /// Runs Plan::deferred chunk by chunk on all lanes. If the plan has no such dispatch, the logits
 /// were computed as a whole, and are passed on in the same chunks.
 class Projection : public RunTail {
@@ -34,8 +60,11 @@ public:
   /// Returns whether a dispatch can compute a chunk of its result with little extra work.
   static bool canCut(const PlannedDispatch &dispatch);
 
-  /// Prepares for a run of `rows` rows. Fails only if memory runs out.
-  Status begin(LogitsSink &sink, int64_t rows, Device &device);
+  /// Prepares for a run of `rows` rows, which will fill `selections`. Fails only if memory runs
+  /// out. If `follows`, the run reads tokens that the run before it selects: their memory must not
+  /// grow.
+  Status begin(LogitsSink &sink, int64_t rows, DeviceStream &stream, Selections &selections,
+               bool follows);
   void run(int lane, const RunView &view) override;
 
   /// Returns, after begin(), the rows that will be computed: those that the sink wants, and short
@@ -53,10 +82,9 @@ private:
   /// Returns the tokens of a chunk.
   Range chunkOf(int64_t number) const;
   void splitRows();
+  Status reserveSelection(DeviceStream &stream, bool follows);
   /// Returns the number of rows of a chunk in memory.
   int64_t rowsOfChunk() const;
-  /// Returns whether a row is not copied.
-  bool isSelected(int64_t row) const { return sink->wantsRow(row) && sink->bestNeeded(row) >= 0; }
   void addRow(std::vector<Range> &list, int64_t row) const;
   void findExcluded();
   void exclude(const RunView &view);
@@ -76,16 +104,14 @@ private:
   std::vector<Worker> workers;
   LogitsSink *sink = nullptr;
   int64_t rows = 0;
-  /// All rows that are computed, those of them that are selected from, and those whose logits are
-  /// copied.
+  /// The rows that are selected from, and how.
+  Selections *selections = nullptr;
+  /// All rows that are computed, and those whose logits are copied.
   std::vector<Range> ranges;
-  std::vector<Range> selectedRanges;
   std::vector<Range> copiedRanges;
-  /// The number of best tokens that the device can select; 0: none. And of those that the next run
-  /// selects of each row.
+  /// The number of best tokens that the device can select; 0: none.
   int64_t selectable = 0;
-  int64_t mostNeeded = 0;
-  /// The logits of all rows of `selectedRanges`, and the pairs selected from them.
+  /// The logits of all rows of `selections`, and the pairs selected from them.
   DeviceMemory selectedLogits;
   /// Minus infinity, as often as there are such rows, or have been; and how many are written.
   DeviceMemory never;

@@ -47,6 +47,16 @@ struct CacheOperand {
   const CacheRows *rows = nullptr;
 };
 
+/// Ids of consecutive rows that the host does not know, because a step that may still be under way
+/// has left them in the device's memory.
+struct IdsOnDevice {
+  const std::byte *from = nullptr;
+  /// Bytes from one id to the next.
+  uint64_t pitch = 0;
+  uint64_t firstRow = 0;
+  uint64_t rows = 0;
+};
+
 /// The results of a run after all its dispatches are done, for RunTail.
 struct RunView {
   DeviceStream &stream;
@@ -58,6 +68,8 @@ struct RunView {
   uint64_t scratch;
   /// The address of every buffer.
   std::span<void *const> bases;
+  /// Whether the tail is timed: then it waits for its results.
+  bool isTimed;
 };
 
 /// Work that every lane of an uncut run does after all dispatches are done.
@@ -84,6 +96,10 @@ struct Run {
   RunTail *tail = nullptr;
   /// The rows of Plan::deferred that the tail will ask for, in order; nullopt: any.
   std::optional<std::span<const Range>> wanted = {};
+  /// The ids of some rows of an input, which replace those of the batch. Only if the run is not
+  /// cut.
+  std::span<const IdsOnDevice> ids = {};
+  size_t idsInput = 0;
 };
 
 } // namespace heddle

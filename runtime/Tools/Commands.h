@@ -46,6 +46,8 @@ struct BenchOptions : SubcommandOptions, WorkOptions, ExecutionOptions {
   int32_t sharedLength = 0;
   /// The number of answers that run while `cases` arrive; 0: arrivals are not measured.
   int32_t beside = 0;
+  /// Whether steps of `cases` may begin on a GPU before the one before them has ended.
+  bool runsAhead = true;
   /// The number of timed runs; 0: as many as a stable median takes.
   int64_t runs = 0;
 };

@@ -11,6 +11,7 @@
 #include "llvm/Support/Regex.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -107,9 +108,9 @@ void Selection::expectBest(int64_t row, int64_t most, const float *best) const {
   });
   for (int64_t rank = 0; rank < most; ++rank) {
     const bool exists = rank < static_cast<int64_t>(order.size());
-    const int64_t column = exists ? order[static_cast<size_t>(rank)] : -1;
+    const int64_t column = exists ? order[static_cast<size_t>(rank)] : 0;
     ASSERT_EQ(best[selectedPair * rank], exists ? logit(row, column) : -kInfinity) << rank;
-    ASSERT_EQ(best[selectedPair * rank + 1], static_cast<float>(column)) << rank;
+    ASSERT_EQ(std::bit_cast<int32_t>(best[selectedPair * rank + 1]), column) << rank;
   }
 }
 

@@ -59,10 +59,11 @@ public:
     }
   }
 
-  std::map<int64_t, std::vector<Hypothesis>> generate(const Oracle &oracle,
-                                                      const std::vector<Search> &list) {
+  std::map<int64_t, std::vector<Hypothesis>>
+  generate(const Oracle &oracle, const std::vector<Search> &list, bool runAhead = true) {
     std::map<int64_t, std::vector<Hypothesis>> found;
-    Result<Generator> generator = Generator::create(*model, {.session = {.cacheBytes = 1 << 22}});
+    Result<Generator> generator =
+        Generator::create(*model, {.session = {.cacheBytes = 1 << 22}, .runAhead = runAhead});
     EXPECT_TRUE(generator.ok()) << generator.status().message();
     for (size_t i = 0; generator.ok() && i < list.size(); ++i) {
       GenerationRequest request{.options = list[i].options};
@@ -82,11 +83,13 @@ public:
       }
     }
     use = generator.ok() ? generator->selectionUse() : SelectionUse();
+    steps = generator.ok() ? generator->stepUse() : StepUse();
     return found;
   }
 
   std::optional<Model> model;
   SelectionUse use;
+  StepUse steps;
 };
 
 class Selection : public testing::TestWithParam<Oracle> {
@@ -157,6 +160,31 @@ TEST_P(Selection, CopiesFewBytes) {
   EXPECT_EQ(EmulatedGpu::get().calls("cuMemcpyDtoHAsync_v2").size(), size_t(run.use.selected));
 }
 
+/// Greedy searches that end at different steps run ahead, with the results of those that wait.
+TEST_P(Selection, RunsAheadWithTheSameBits) {
+  std::vector<Search> list;
+  for (int32_t length = 1; length < 7; length += 2) {
+    GenerationOptions options{.beam = 1, .minLength = length, .maxLength = length};
+    options.sample = false;
+    options.tokenScores = true;
+    list.push_back({"greedy", options});
+    options.minLength = 0;
+    options.maxLength = 6;
+    list.push_back({"greedy", options});
+  }
+  Searches run(selecting, "cuda");
+  const auto waiting = run.generate(GetParam(), list, /*runAhead=*/false);
+  EXPECT_EQ(run.steps.ahead, 0);
+  EXPECT_EQ(run.steps.reasons, std::vector<std::string>{"the options say so"});
+  const int64_t steps = run.steps.steps;
+  EXPECT_EQ(run.generate(GetParam(), list), waiting);
+  EXPECT_GE(run.steps.steps, steps);
+  EXPECT_EQ(run.steps.ahead, run.steps.steps - 1) << testing::PrintToString(run.steps.reasons);
+  Searches onCpu(selecting, "cpu");
+  onCpu.generate(GetParam(), list);
+  EXPECT_EQ(onCpu.steps.steps, 0);
+}
+
 /// The tools say whether a model selects, and what the rows of a profile were.
 TEST(SelectionTools, SayWhatIsSelected) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/marian-tiny";
@@ -176,6 +204,30 @@ TEST(SelectionTools, SayWhatIsSelected) {
   EXPECT_NE(profile(selecting, "cuda").find(selected), std::string::npos);
   EXPECT_EQ(profile(copying, "cuda").find(selected), std::string::npos);
   EXPECT_EQ(profile(selecting, "cpu").find(selected), std::string::npos);
+  const std::string ahead = "steps that began before the last one had ended: 0 of ";
+  EXPECT_NE(profile(selecting, "cuda").find(ahead), std::string::npos);
+  EXPECT_NE(profile(selecting, "cuda").find(": launches are timed\n"), std::string::npos);
+  EXPECT_EQ(profile(copying, "cuda").find(ahead), std::string::npos);
+  EXPECT_EQ(profile(selecting, "cpu").find(ahead), std::string::npos);
+}
+
+TEST(SelectionTools, MeasureStepsAhead) {
+  const std::string binary = compileModel(HEDDLE_TEST_DATA "/oracles/marian-tiny");
+  const auto bench = [&](const std::string &device, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"bench",           binary, "--cases",           "1x1",
+                                          "--source-length", "3",    "--target-length",   "5",
+                                          "--runs",          "1",    "--device=" + device};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const tools::Outcome outcome = tools::runHeddle(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    return outcome.output;
+  };
+  // Two runs of five steps, the first of which waits for nothing.
+  const std::string all = R"("steps":10,"steps_ahead":8,"steps_waited":[])";
+  const std::string none = R"("steps":10,"steps_ahead":0,"steps_waited":["the options say so"])";
+  EXPECT_NE(bench("cuda", {}).find(all), std::string::npos) << bench("cuda", {});
+  EXPECT_NE(bench("cuda", {"--no-run-ahead"}).find(none), std::string::npos);
+  EXPECT_EQ(bench("cpu", {}).find("steps"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Selection, testing::ValuesIn(oracles), [](const auto &info) {

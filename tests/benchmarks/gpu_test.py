@@ -5,6 +5,7 @@
 usage: gpu_test.py BUILD
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "gpu.py"
 BUILD = Path(sys.argv.pop()).resolve()
+sys.path.insert(0, str(SCRIPT.parent))
+import gpu  # noqa: E402
 # Runs a program, and changes what the GPU gave: the last number of the first tensor, or that of
 # every sentence that is alone.
 DAMAGING = """#!/bin/sh
@@ -91,6 +94,24 @@ class Gpu(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("gpu: bert-tiny: 4 of 4 sentences have other bits alone", done.stderr)
         self.assertNotIn("differs", done.stderr)
+
+    def test_steps_that_wait_are_measured_too(self):
+        # Milliseconds by what is measured; steps of beams never run ahead.
+        class Measured:
+            path = Path(self.temporary.name)
+
+            def heddle(self, *arguments):
+                waits, on_gpu = "--no-run-ahead" in arguments, "cuda" in arguments
+                lines = [{"batch": 1, "beam": beam, "ms": 7 if waits else 5 if on_gpu else 9}
+                         for beam in (1, 4)]
+                if on_gpu:
+                    lines[0]["steps_ahead"] = 0 if waits else 30
+                    lines[1]["steps_ahead"] = 0
+                return "\n".join(map(json.dumps, lines))
+
+        (Measured.path / "dates.so").touch()
+        self.assertEqual(gpu.speed(Measured())[2:], [["dates 1x1", "5", "7", "9", "not measured"],
+                                                     ["dates 1x4", "5", "", "9", "not measured"]])
 
     def test_without_a_gpu(self):
         done = self.run_script("run", self.made, gpu=False)

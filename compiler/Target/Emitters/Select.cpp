@@ -111,8 +111,12 @@ void storePiece(VectorCode &code, const KernelResult &result, Value row, Value p
 
 void storeRanked(VectorCode &code, const KernelResult &result, Value row, Value pair,
                  const RankedElement &ranked) {
-  Value column = arith::SIToFPOp::create(code.builder, code.location, code.f32, ranked.column);
-  storePair(code, result, row, pair, ranked.element, column);
+  // If there is no element, any column will do that a row has.
+  Value isNone = code.less(ranked.column, code.integer(0));
+  Value column = code.select(isNone, code.integer(0), ranked.column);
+  Value word = arith::TruncIOp::create(code.builder, code.location, code.i32, column);
+  Value bits = arith::BitcastOp::create(code.builder, code.location, code.f32, word);
+  storePair(code, result, row, pair, ranked.element, bits);
 }
 
 // --- one caller ------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ struct PieceOfRow {
 mlir::Value addDouble(VectorCode &code, mlir::Value sum, mlir::Value part);
 mlir::Value zeroDouble(VectorCode &code);
 
-/// Store pair number `pair` of a row: that of a piece, and a ranked element.
+/// Store pair number `pair` of a row: that of a piece, and a ranked element, whose column is stored
+/// as the bits of an i32.
 void storePiece(VectorCode &code, const KernelResult &result, mlir::Value row, mlir::Value pair,
                 mlir::Value largest, mlir::Value sumDouble);
 void storeRanked(VectorCode &code, const KernelResult &result, mlir::Value row, mlir::Value pair,

@@ -5,6 +5,7 @@
 #include "heddle/Limits.h"
 #include "heddle/Selection.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
@@ -333,10 +334,12 @@ std::optional<double> SelectAttr::evaluate(const KernelRun &run, unsigned, int64
     return std::pair(-run.at(0, row, left), left) < std::pair(-run.at(0, row, right), right);
   });
   const auto rank = static_cast<size_t>(pair - getPieces());
-  if (rank >= columns.size()) {
-    return isSecond ? -1 : -std::numeric_limits<double>::infinity();
+  const bool exists = rank < columns.size();
+  if (isSecond) {
+    const auto token = static_cast<int32_t>(exists ? columns[rank] : 0);
+    return static_cast<double>(llvm::bit_cast<float>(token));
   }
-  return isSecond ? static_cast<double>(columns[rank]) : run.at(0, row, columns[rank]);
+  return exists ? run.at(0, row, columns[rank]) : -std::numeric_limits<double>::infinity();
 }
 
 } // namespace heddle::dataflow

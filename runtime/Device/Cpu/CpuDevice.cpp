@@ -100,7 +100,7 @@ public:
   Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) override;
   Result<DeviceMemory> allocate(uint64_t bytes, MemoryUse use, std::string_view what) override;
   Result<std::unique_ptr<DeviceStream>> createStream(int lanes) override {
-    return createCpuStream(lanes);
+    return createCpuStream(lanes, *this);
   }
   Result<double> measurePeak(int lanes, Arithmetic arithmetic, std::string_view target) override;
   Result<double> measureReading(int lanes, uint64_t bytes) override {

@@ -18,7 +18,7 @@ struct CpuKernel final : DeviceKernel {
 };
 
 /// Creates a stream of `lanes` threads, which share dispatches or take chunks on their own.
-Result<std::unique_ptr<DeviceStream>> createCpuStream(int lanes);
+Result<std::unique_ptr<DeviceStream>> createCpuStream(int lanes, Device &device);
 
 } // namespace heddle
 

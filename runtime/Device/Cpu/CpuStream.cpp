@@ -66,7 +66,8 @@ static void call(const DeviceKernel *kernel, const Launch &launch, Range rows, R
 namespace {
 class CpuStream final : public DeviceStream {
 public:
-  explicit CpuStream(std::unique_ptr<ThreadPool> pool) : pool(std::move(pool)) {}
+  CpuStream(std::unique_ptr<ThreadPool> pool, Device &device)
+      : pool(std::move(pool)), device(device) {}
 
   int lanes() const override { return pool->threads(); }
   int64_t chunkTokens() const override { return tokensOfChunk; }
@@ -74,37 +75,46 @@ public:
 
   uint64_t scratchBytes(uint64_t ofCaller) const override { return ofCaller; }
   Status failure() const override { return {}; }
+  /// Launches have completed when they return.
+  Status finish(StartedRun) override { return {}; }
 
   std::byte *stage(int, std::byte *to, uint64_t) override { return to; }
   void send(int) override {}
   FetchedRows fetchRows(int, const std::byte *from, uint64_t, uint64_t, uint64_t pitch) override {
     return {from, pitch};
   }
+  FetchedRows fetchLater(const std::byte *from, uint64_t, uint64_t, uint64_t pitch) override {
+    return {from, pitch};
+  }
   void launch(int lane, const Launch &launch, LaunchTime *time) override;
   void launchTogether(int lane, const Launch &launch, LaunchTime *time) override;
   void meet(int) override { pool->barrier(); }
+  Status grow(DeviceMemory &memory, uint64_t needed) override {
+    return memory.grow(device, needed);
+  }
   void copy(std::span<const CopiedRows> list) override;
   double now() const override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();
   }
 
 protected:
-  Status runErased(int count, ErasedTask task, void *argument) override;
+  Result<StartedRun> startErased(int count, ErasedTask task, void *argument) override;
 
 private:
   void share(int lane, const Launch &launch);
 
   std::unique_ptr<ThreadPool> pool;
+  Device &device;
   const std::chrono::steady_clock::time_point epoch = std::chrono::steady_clock::now();
 };
 } // namespace
 
-Result<std::unique_ptr<DeviceStream>> createCpuStream(int lanes) {
+Result<std::unique_ptr<DeviceStream>> createCpuStream(int lanes, Device &device) {
   HEDDLE_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(lanes));
-  return std::unique_ptr<DeviceStream>(std::make_unique<CpuStream>(std::move(pool)));
+  return std::unique_ptr<DeviceStream>(std::make_unique<CpuStream>(std::move(pool), device));
 }
 
-Status CpuStream::runErased(int count, ErasedTask task, void *argument) {
+Result<StartedRun> CpuStream::startErased(int count, ErasedTask task, void *argument) {
   auto guarded = [&](int lane) {
     if (lane < count) {
       const DefaultFloatingPoint control;
@@ -118,7 +128,7 @@ Status CpuStream::runErased(int count, ErasedTask task, void *argument) {
     HEDDLE_TRY(pool->renew());
     pool->run(guarded);
   }
-  return {};
+  return StartedRun();
 }
 
 void CpuStream::launch(int, const Launch &launch, LaunchTime *time) {

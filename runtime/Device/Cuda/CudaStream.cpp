@@ -2,7 +2,9 @@
 ///
 /// One lane: a stream of the driver, which works in order and asynchronously to the host. Launches
 /// are collected and passed to the driver in groups, because the records that kernels read are
-/// uploaded by one copy. The first failure is kept: after it, no calls are made.
+/// uploaded by one copy. An event marks the end of each run, so that the host can wait for a run
+/// while the GPU executes the next. The first failure is kept: after it, the only calls are those
+/// that wait for earlier runs.
 #include "runtime/Device/Cuda/CudaDevice.h"
 #include "runtime/Device/Cuda/LaunchGraphs.h"
 #include "runtime/Device/Cuda/LaunchRecord.h"
@@ -12,9 +14,11 @@
 #include "heddle/Limits.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <fmt/format.h>
+#include <utility>
 
 namespace heddle {
 
@@ -57,23 +61,27 @@ public:
     return scratchOfCallers(ofCaller, context->facts());
   }
   Status failure() const override { return failed.ok() ? context->failure() : failed; }
+  Status finish(StartedRun run) override;
 
   std::byte *stage(int lane, std::byte *to, uint64_t bytes) override;
   void send(int lane) override;
   FetchedRows fetchRows(int lane, const std::byte *from, uint64_t rows, uint64_t rowBytes,
                         uint64_t pitch) override;
+  FetchedRows fetchLater(const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                         uint64_t pitch) override;
   void launch(int lane, const Launch &launch, LaunchTime *time) override;
   void launchTogether(int lane, const Launch &launchOfAll, LaunchTime *time) override {
     launch(lane, launchOfAll, time);
   }
   void meet(int) override {}
+  Status grow(DeviceMemory &memory, uint64_t needed) override;
   void copy(std::span<const CopiedRows> list) override;
   double now() const override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();
   }
 
 protected:
-  Status runErased(int count, ErasedTask task, void *argument) override;
+  Result<StartedRun> startErased(int count, ErasedTask task, void *argument) override;
 
 private:
   /// A launch that is timed, with the indices of the events before and after it.
@@ -82,11 +90,30 @@ private:
     size_t begin;
     size_t end;
   };
+  /// Launches, for messages.
+  struct Launched {
+    size_t count = 0;
+    const CudaKernel *first = nullptr;
+    const CudaKernel *last = nullptr;
+  };
+  /// The end of a run in the stream.
+  struct Mark {
+    /// Null until the first run.
+    void *event = nullptr;
+    bool isFinished = true;
+    Launched launched = {};
+    /// The rows of its fetchLater().
+    PinnedMemory fetched = {};
+  };
 
+  Mark &markOf(StartedRun run) { return marks[static_cast<uint64_t>(run) % marks.size()]; }
   bool keep(const Status &status);
   unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t columns) const;
   bool makeRoom(uint64_t bytes);
   bool tellLaunches();
+  FetchedRows tellFetch(PinnedMemory &to, const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                        uint64_t pitch);
+  Status recordMark(Mark &mark);
   Status tellRecords(uint64_t bytes);
   void countLaunches();
   Status tellAll();
@@ -95,6 +122,7 @@ private:
   Status tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_t parameter);
   Status recordEvent(size_t &number);
   Status copyRows(const CopiedRows &rows);
+  static std::string textOf(const Launched &some);
   Status wait();
   Status readTimes();
 
@@ -119,10 +147,11 @@ private:
   PinnedRing recordRing;
   DeviceMemory recordMemory;
   LaunchGraphs graphs;
-  // Launches since the last wait, for messages: their number, the first and the last.
-  size_t launches = 0;
-  const CudaKernel *firstLaunched = nullptr;
-  const CudaKernel *lastLaunched = nullptr;
+  // The launches since the last wait or the end of a run.
+  Launched launched;
+  // The last two runs, by their numbers, and the number of the last one.
+  std::array<Mark, 2> marks;
+  StartedRun lastStarted{};
   // The events of this run's timings, the first of which is at `timesFrom`. The next run uses the
   // events again.
   std::vector<void *> events;
@@ -138,8 +167,13 @@ CudaStream::~CudaStream() {
     context->giveBack(driver.cuStreamSynchronize, stream);
   }
   graphs.clear();
+  for (const Mark &mark : marks) {
+    events.push_back(mark.event);
+  }
   for (void *const event : events) {
-    context->giveBack(driver.cuEventDestroy_v2, event);
+    if (event != nullptr) {
+      context->giveBack(driver.cuEventDestroy_v2, event);
+    }
   }
   if (stream != nullptr) {
     context->giveBack(driver.cuStreamDestroy_v2, stream);
@@ -198,27 +232,46 @@ void CudaStream::send(int) {
   }
 }
 
-FetchedRows CudaStream::fetchRows(int, const std::byte *from, uint64_t rows, uint64_t rowBytes,
-                                  uint64_t pitch) {
-  const CudaContext::Current current(*context);
-  if (!tellLaunches() || !keep(fetched.grow(*context, rows * rowBytes))) {
+/// Passes a copy of rows to pinned memory to the driver; the context must be current.
+FetchedRows CudaStream::tellFetch(PinnedMemory &to, const std::byte *from, uint64_t rows,
+                                  uint64_t rowBytes, uint64_t pitch) {
+  if (!tellLaunches() || !keep(to.grow(*context, rows * rowBytes))) {
     return {nullptr, 0};
   }
   const bool isDense = rows == 1 || pitch == rowBytes;
   const CudaCopy2D copied = {{0, 0, cudaMemoryDevice, nullptr, addressOf(from), nullptr, pitch},
-                             {0, 0, cudaMemoryHost, fetched.data(), 0, nullptr, rowBytes},
+                             {0, 0, cudaMemoryHost, to.data(), 0, nullptr, rowBytes},
                              rowBytes,
                              rows};
   const std::string_view what = "results";
-  const bool isTold =
-      keep(isDense ? context->callFor(what, driver.cuMemcpyDtoHAsync_v2,
-                                      static_cast<void *>(fetched.data()), addressOf(from),
-                                      rows * rowBytes, stream)
-                   : context->callFor(what, driver.cuMemcpy2DAsync_v2, &copied, stream));
-  if (!isTold || !keep(wait())) {
-    return {nullptr, 0};
+  const bool isTold = keep(
+      isDense ? context->callFor(what, driver.cuMemcpyDtoHAsync_v2, static_cast<void *>(to.data()),
+                                 addressOf(from), rows * rowBytes, stream)
+              : context->callFor(what, driver.cuMemcpy2DAsync_v2, &copied, stream));
+  return isTold ? FetchedRows{to.data(), rowBytes} : FetchedRows{nullptr, 0};
+}
+
+FetchedRows CudaStream::fetchRows(int, const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                                  uint64_t pitch) {
+  const CudaContext::Current current(*context);
+  const FetchedRows found = tellFetch(fetched, from, rows, rowBytes, pitch);
+  return found.first != nullptr && keep(wait()) ? found : FetchedRows{nullptr, 0};
+}
+
+FetchedRows CudaStream::fetchLater(const std::byte *from, uint64_t rows, uint64_t rowBytes,
+                                   uint64_t pitch) {
+  const CudaContext::Current current(*context);
+  return tellFetch(markOf(lastStarted).fetched, from, rows, rowBytes, pitch);
+}
+
+Status CudaStream::grow(DeviceMemory &memory, uint64_t needed) {
+  if (needed > memory.size() && memory.size() != 0) {
+    const CudaContext::Current current(*context);
+    if (!tellLaunches() || !keep(wait())) {
+      return failure();
+    }
   }
-  return {fetched.data(), rowBytes};
+  return memory.grow(device, needed);
 }
 
 Status CudaStream::copyRows(const CopiedRows &rows) {
@@ -343,10 +396,10 @@ bool CudaStream::tellLaunches() {
 
 /// Counts the collected launches, for messages of the next wait.
 void CudaStream::countLaunches() {
-  firstLaunched = launches == 0 ? recorded.front().kernel : firstLaunched;
+  launched.first = launched.count == 0 ? recorded.front().kernel : launched.first;
   for (const GraphLaunch &launch : recorded) {
-    launches += launch.finish == nullptr ? 1 : 2;
-    lastLaunched = launch.finish == nullptr ? launch.kernel : launch.finish;
+    launched.count += launch.finish == nullptr ? 1 : 2;
+    launched.last = launch.finish == nullptr ? launch.kernel : launch.finish;
   }
 }
 
@@ -410,19 +463,19 @@ Status CudaStream::recordEvent(size_t &number) {
   return context->call(driver.cuEventRecord, events[number], stream);
 }
 
-/// Waits for all work of the stream. Errors of kernels are reported here.
-Status CudaStream::wait() {
-  const Status status =
-      launches == 0
-          ? context->call(driver.cuStreamSynchronize, stream)
-          : context->callFor(fmt::format("{} launches, {} the first, {} the last", launches,
-                                         quote(firstLaunched->name), quote(lastLaunched->name)),
-                             driver.cuStreamSynchronize, stream);
-  launches = 0;
-  return status;
+/// Returns a text for messages of calls that wait; empty if nothing was launched.
+std::string CudaStream::textOf(const Launched &some) {
+  return some.count == 0 ? std::string()
+                         : fmt::format("{} launches, {} the first, {} the last", some.count,
+                                       quote(some.first->name), quote(some.last->name));
 }
 
-/// Reads the times of a run; called after wait().
+/// Waits for all work of the stream. Errors of kernels are reported here.
+Status CudaStream::wait() {
+  return context->callFor(textOf(std::exchange(launched, {})), driver.cuStreamSynchronize, stream);
+}
+
+/// Reads the times of a run that is done.
 Status CudaStream::readTimes() {
   for (const Timed &each : timed) {
     const auto at = [&](size_t number, double &seconds) -> Status {
@@ -438,18 +491,51 @@ Status CudaStream::readTimes() {
   return {};
 }
 
-Status CudaStream::runErased(int, ErasedTask task, void *argument) {
+/// Records the end of a run.
+Status CudaStream::recordMark(Mark &mark) {
+  if (mark.event == nullptr) {
+    HEDDLE_TRY(context->call(driver.cuEventCreate, &mark.event, cudaEventWithoutTime));
+  }
+  mark.launched = std::exchange(launched, {});
+  return context->call(driver.cuEventRecord, mark.event, stream);
+}
+
+Result<StartedRun> CudaStream::startErased(int, ErasedTask task, void *argument) {
+  const auto run = StartedRun(static_cast<uint64_t>(lastStarted) + 1);
+  Mark &mark = markOf(run);
+  if (!mark.isFinished) {
+    // Nobody wants its results any more, but they may still be copied to the same memory.
+    HEDDLE_TRY(finish(run));
+  }
   if (const Status status = failure(); !status.ok()) {
     return status;
   }
+  lastStarted = run;
   task(argument, 0);
   const CudaContext::Current current(*context);
-  if (tellLaunches() && keep(wait())) {
-    keep(readTimes());
+  if (!tellLaunches() || !keep(recordMark(mark))) {
+    timed.clear();
+    eventsUsed = 0;
+    return failure();
+  }
+  mark.isFinished = false;
+  return run;
+}
+
+Status CudaStream::finish(StartedRun run) {
+  Mark &mark = markOf(run);
+  if (std::exchange(mark.isFinished, true)) {
+    return failure();
+  }
+  const CudaContext::Current current(*context);
+  Status status = context->callFor(textOf(mark.launched), driver.cuEventSynchronize, mark.event);
+  if (status.ok()) {
+    status = readTimes();
   }
   timed.clear();
   eventsUsed = 0;
-  return failure();
+  keep(status);
+  return status;
 }
 
 } // namespace heddle

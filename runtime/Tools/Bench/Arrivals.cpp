@@ -144,8 +144,8 @@ Status checkArrivals(const CaseWork &work, const BenchOptions &options,
 
 Result<Arrivals> measureArrivals(const Model &model, const BenchOptions &options,
                                  const GenerationCase &each) {
-  HEDDLE_ASSIGN(CaseWork work,
-                makeCase(model, each, options.sourceLength, 1, {.threads = options.threads}));
+  HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, 1,
+                                        {.session = {.threads = options.threads}}));
   HEDDLE_ASSIGN(work.generator,
                 Generator::create(model, {.session = {.threads = options.threads}}));
   const GenerationOptions beside = searchBeside(work, options, each);

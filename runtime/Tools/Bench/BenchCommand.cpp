@@ -279,8 +279,8 @@ static Status benchCases(const Model &model, const BenchOptions &options, Spread
   const SessionOptions session = {.threads = options.threads,
                                   .sharePrefixes = options.sharedLength > 0};
   for (const GenerationCase &each : options.cases) {
-    HEDDLE_ASSIGN(CaseWork work,
-                  makeCase(model, each, options.sourceLength, options.targetLength, session));
+    HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
+                                          {.session = session, .runAhead = options.runsAhead}));
     if (options.beside > 0) {
       HEDDLE_TRY(checkArrivals(work, options, each));
     }
@@ -304,6 +304,11 @@ static Status benchCases(const Model &model, const BenchOptions &options, Spread
                  {"ms", rounded(seconds * 1e3, 3)},
                  {"spread", rounded(times.spread(), 3)},
                  {"tokens_per_s", rounded(generated / seconds, 1)}};
+    if (const StepUse use = work.generator.stepUse(); use.steps > 0) {
+      line["steps"] = use.steps;
+      line["steps_ahead"] = use.ahead;
+      line["steps_waited"] = use.reasons;
+    }
     addPrecision(line, model);
     line["isa"] = model.isa();
     HEDDLE_TRY(lines.write(line.dump() + "\n"));
@@ -332,6 +337,9 @@ void declare(OptionList &list, BenchOptions &options) {
              "Also the time to the first token of --cases that arrive while N answers run, and how "
              "long these wait for a step")
       .otherwise("0")
+      .needs("--cases");
+  list.flag("--no-run-ahead", options.runsAhead, false,
+            "On a GPU, begin no step of --cases before the one before it has ended")
       .needs("--cases");
   list.whole("--runs", options.runs, int64_t(1), int64_t(mostTokens), "N",
              "Time exactly so many runs after one to warm up")

@@ -293,7 +293,7 @@ std::vector<std::vector<int32_t>> randomSources(std::mt19937_64 &random, int32_t
 }
 
 Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_t sourceLength,
-                          int32_t targetLength, const SessionOptions &session) {
+                          int32_t targetLength, GeneratorOptions asked) {
   if (!PagedDecoder::supports(model)) {
     return optionError(fmt::format("--cases: {}: the model does not generate, expected one with a "
                                    "decoder, or --shapes",
@@ -301,10 +301,7 @@ Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_
   }
   // Every run does all its work: all prompts in one step, without sharing.
   const int64_t tokens = int64_t(each.batch) * each.beam * sourceLength;
-  GeneratorOptions asked = {.session = session,
-                            .batchTokens = tokens,
-                            .promptTokens = tokens,
-                            .promptTokensBeside = tokens};
+  asked.batchTokens = asked.promptTokens = asked.promptTokensBeside = tokens;
   HEDDLE_ASSIGN(Generator generator, Generator::create(model, asked));
   const int64_t longest = generator.longestSource();
   if (longest != 0 && sourceLength > longest) {

@@ -102,10 +102,11 @@ struct CaseWork {
   std::mt19937_64 random = std::mt19937_64(1);
 };
 
-/// Creates the work of one case. Prompts share common prefixes if the session options say so. An
-/// option error if the model does not generate, or has too few positions for the lengths.
+/// Creates the work of one case, with options of which those about the numbers of tokens are
+/// replaced. Prompts share common prefixes if the session options say so. An option error if the
+/// model does not generate, or has too few positions for the lengths.
 Result<CaseWork> makeCase(const Model &model, const GenerationCase &each, int32_t sourceLength,
-                          int32_t targetLength, const SessionOptions &session);
+                          int32_t targetLength, GeneratorOptions asked);
 
 /// Generates from all sources; fails if a target does not have exactly options.maxLength tokens. If
 /// there is a shortlist, only its tokens are generated.

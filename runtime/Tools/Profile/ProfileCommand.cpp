@@ -81,15 +81,26 @@ static std::string doubts(const MeasuredWork &measured) {
   return text;
 }
 
+/// Returns reasons after a colon; an empty text if there are none.
+static std::string reasonsText(const std::vector<std::string> &reasons) {
+  return reasons.empty() ? "" : fmt::format(": {}", fmt::join(reasons, ", "));
+}
+
 /// Returns how the tokens came from a GPU; an empty text for other devices.
 static std::string selectionText(const SelectionUse &use) {
   if (use.selected + use.copied == 0) {
     return "";
   }
-  const std::string reasons =
-      use.reasons.empty() ? "" : fmt::format(": {}", fmt::join(use.reasons, ", "));
   return fmt::format("tokens selected on the GPU: {} of {} rows, logits copied of {}{}\n",
-                     use.selected, use.selected + use.copied, use.copied, reasons);
+                     use.selected, use.selected + use.copied, use.copied, reasonsText(use.reasons));
+}
+
+/// Returns how the steps on a GPU followed each other; an empty text for other devices.
+static std::string stepsText(const StepUse &use) {
+  return use.steps == 0
+             ? ""
+             : fmt::format("steps that began before the last one had ended: {} of {}{}\n",
+                           use.ahead, use.steps, reasonsText(use.reasons));
 }
 
 static std::string table(const MeasuredWork &measured) {
@@ -114,7 +125,7 @@ static std::string table(const MeasuredWork &measured) {
     text +=
         fmt::format("products of {}: {:.1f} 10^9 operations/s at best\n", kind, peak.get<double>());
   }
-  text += selectionText(measured.selection);
+  text += selectionText(measured.selection) + stepsText(measured.steps);
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
                       "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
                       "name");

@@ -100,6 +100,7 @@ public:
   std::vector<DispatchRun> trace() const override { return generator.trace(); }
   void resetProfile() override { generator.resetProfile(); }
   SelectionUse selection() const override { return generator.selectionUse(); }
+  StepUse steps() const override { return generator.stepUse(); }
 
 private:
   std::string name;
@@ -131,8 +132,8 @@ static Result<std::unique_ptr<ProfileWork>> caseWork(const Model &model, const G
   // Every run does all its work: prefixes are not shared.
   SessionOptions session = sessionOptions(options);
   session.sharePrefixes = false;
-  HEDDLE_ASSIGN(CaseWork work,
-                makeCase(model, each, options.sourceLength, options.targetLength, session));
+  HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, options.targetLength,
+                                        {.session = session}));
   return std::unique_ptr<ProfileWork>(
       new GenerationWork(fmt::format("{}x{}, {} to {} tokens", each.batch, each.beam,
                                      options.sourceLength, options.targetLength),

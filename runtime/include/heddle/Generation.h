@@ -249,6 +249,9 @@ struct GeneratorOptions {
   /// The same for a step that also extends running answers: it bounds how long these wait for
   /// prompts.
   int64_t promptTokensBeside = 16;
+  /// Whether a step may begin on a device before the one before it has ended (StepUse). Results are
+  /// the same either way.
+  bool runAhead = true;
 };
 
 /// The memory used by keys, values and states, in bytes.
@@ -268,6 +271,18 @@ struct SelectionUse {
   int64_t selected = 0;
   int64_t copied = 0;
   /// The distinct reasons for copies, in the order in which they occurred.
+  std::vector<std::string> reasons = {};
+};
+
+/// How the steps of searches followed each other on a device that selects tokens; all empty on
+/// others.
+struct StepUse {
+  /// The steps, and those of them that began before the one before them had ended: the device went
+  /// on with its own tokens, without waiting for the host.
+  int64_t steps = 0;
+  int64_t ahead = 0;
+  /// The distinct reasons why other steps waited, in the order in which they occurred. (The first
+  /// step waits for nothing.)
   std::vector<std::string> reasons = {};
 };
 
@@ -320,6 +335,8 @@ public:
   int64_t sharedTokens() const;
   /// Returns how the logits of the searches so far were used.
   SelectionUse selectionUse() const;
+  /// Returns how the steps of the searches so far followed each other.
+  StepUse stepUse() const;
   /// Returns the current memory use of the cache.
   CacheUse cacheUse() const;
 

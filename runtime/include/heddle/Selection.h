@@ -6,6 +6,7 @@
 #define HEDDLE_SELECTION_H
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace heddle {
@@ -22,13 +23,23 @@ static_assert(logitsChunk % sumsOfPiece == 0);
 
 /// The largest number of best tokens that a compiled model selects of a row.
 inline constexpr int64_t mostSelected = 64;
-/// The largest vocabulary of which tokens are selected: f32 holds the number of each token.
-inline constexpr int64_t largestSelectedVocabulary = int64_t(1) << 24;
+/// The largest vocabulary of which tokens are selected: their numbers are i32.
+inline constexpr int64_t largestSelectedVocabulary = std::numeric_limits<int32_t>::max();
 
-/// A row of the selection consists of pairs: for each piece of the vocabulary its largest logit and
-/// the sum of exp(logit - largest), then the best tokens, best first: a logit and the number of its
-/// token, or minus infinity and -1 if there are no more. Minus infinity and NaN are never best.
+/// A row of the selection consists of pairs of words: for each piece of the vocabulary its largest
+/// logit and the sum of exp(logit - largest), then the best tokens, best first.
 inline constexpr int64_t selectedPair = 2;
+
+/// One of the best tokens, whose number is an i32 as in the ids of a step: the next step may read
+/// it where it is. If there are no more tokens, the logit is minus infinity, and the number is that
+/// of some token, 0. Minus infinity and NaN are never best.
+struct SelectedToken {
+  float logit;
+  int32_t token;
+  bool operator==(const SelectedToken &) const = default;
+};
+static_assert(sizeof(SelectedToken) == selectedPair * sizeof(float));
+
 constexpr int64_t piecesOf(int64_t vocabulary, int64_t piece) {
   return (vocabulary + piece - 1) / piece;
 }

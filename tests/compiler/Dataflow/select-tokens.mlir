@@ -63,8 +63,8 @@ dataflow.graph @decode(%x: !logits {dataflow.name = "x"}) -> (!logits {dataflow.
 
 // -----
 
-// REPORT: tokens are selected on the host: 16777217 tokens, more than f32 can number
-!logits = !dataflow.buffer<[tokens, 16777217], f32>
+// REPORT: tokens are selected on the host: 2147483648 tokens, more than i32 can number
+!logits = !dataflow.buffer<[tokens, 2147483648], f32>
 // CHECK-LABEL: dataflow.graph @decode
 // CHECK-NOT: selection
 dataflow.graph @decode(%x: !logits {dataflow.name = "x"}) -> (!logits {dataflow.name = "logits"}) {

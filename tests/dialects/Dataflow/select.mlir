@@ -40,7 +40,7 @@ dataflow.kernel @more_than_most : (!logits) -> !pairs computes #dataflow.select<
 
 !logits = !dataflow.buffer<[tokens, 200], f32>
 !pairs = !dataflow.buffer<[tokens, 10], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects pieces of a multiple of 16 columns, at most 16777216, got 100}}
+// expected-error@+1 {{'dataflow.kernel' op expects pieces of a multiple of 16 columns, at most 2147483647, got 100}}
 dataflow.kernel @odd_pieces : (!logits) -> !pairs computes #dataflow.select<columns = 200, piece = 100, count = 3> {
 ^bb0(%x: f32):
   dataflow.yield %x
@@ -48,10 +48,10 @@ dataflow.kernel @odd_pieces : (!logits) -> !pairs computes #dataflow.select<colu
 
 // -----
 
-!logits = !dataflow.buffer<[tokens, 16777217], f32>
+!logits = !dataflow.buffer<[tokens, 2147483648], f32>
 !pairs = !dataflow.buffer<[tokens, 8], f32>
-// expected-error@+1 {{'dataflow.kernel' op expects at most 16777216 columns, got 16777217}}
-dataflow.kernel @too_wide : (!logits) -> !pairs computes #dataflow.select<columns = 16777217, piece = 16777216, count = 2> {
+// expected-error@+1 {{'dataflow.kernel' op expects at most 2147483647 columns, got 2147483648}}
+dataflow.kernel @too_wide : (!logits) -> !pairs computes #dataflow.select<columns = 2147483648, piece = 2147483632, count = 2> {
 ^bb0(%x: f32):
   dataflow.yield %x
 }

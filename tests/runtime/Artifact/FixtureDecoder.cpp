@@ -133,11 +133,13 @@ ModelSpec groupedModel() {
   return spec;
 }
 
-ModelSpec selectingModel() {
-  ModelSpec spec = generatingModel();
+ModelSpec selecting(ModelSpec spec) {
   const auto kernel = static_cast<uint32_t>(spec.kernels.size());
   addKernel(spec, "select", 0);
-  EntrySpec &entry = spec.entries[1];
+  EntrySpec &entry = spec.entries.back();
+  const uint32_t logits = entry.outputs.back().buffer;
+  const auto output = static_cast<uint32_t>(entry.outputs.size());
+  const auto result = static_cast<uint32_t>(entry.buffers.size());
   const auto pairs = static_cast<uint32_t>(piecesOf(vocabulary, logitsChunk) + selected);
   const Dimension width(selectedPair * pairs, tokensSpace, false);
   entry.outputs.push_back({std::string(selectionOutput),
@@ -145,15 +147,17 @@ ModelSpec selectingModel() {
                            {tokens, width},
                            0,
                            false,
-                           12,
+                           result,
                            manifest::Observed::Selection});
-  entry.buffers.push_back(buffer(Location::Output, {tokens, width}, 2));
-  entry.dispatches.push_back(dispatch("selection", kernel, {{12, 0}, {11, 0}}, pairs));
+  entry.buffers.push_back(buffer(Location::Output, {tokens, width}, output));
+  entry.dispatches.push_back(dispatch("selection", kernel, {{result, 0}, {logits, 0}}, pairs));
   entry.dispatches.back().columnElements = selectedPair;
   entry.dispatches.back().groupElements = selectedPair;
   entry.dispatches.back().rowByRow = true;
   return spec;
 }
+
+ModelSpec selectingModel() { return selecting(generatingModel()); }
 
 /// Returns a dispatch over whole sequences.
 static DispatchSpec along(const std::string &name, uint32_t kernel, std::vector<Operand> operands) {

@@ -260,7 +260,7 @@ void TARGET(select)(ROW_RANGE) {
       last = best;
       if (pair >= column_begin) {
         *result_at(context, r, 2 * pair) = logits[best];
-        *result_at(context, r, 2 * pair + 1) = (float)best;
+        *(int32_t *)result_at(context, r, 2 * pair + 1) = (int32_t)best;
       }
     }
   }

@@ -255,10 +255,12 @@ ModelSpec generatingModel();
 /// Returns it with a projection in two groups of logits, each of which ends inside a piece.
 ModelSpec groupedModel();
 
-/// The number of best tokens that the selecting model selects.
+/// The number of best tokens that selecting models select.
 inline constexpr int selected = 8;
 
-/// Returns the generating model with a selection of tokens (heddle/Selection.h).
+/// Returns a model that generates with a selection of tokens (heddle/Selection.h).
+ModelSpec selecting(ModelSpec spec);
+/// Returns the generating model with a selection.
 ModelSpec selectingModel();
 
 /// Returns the generating model with a state "sum", buffer 12: the query of the history is the mean

@@ -13,6 +13,7 @@
 #include <limits>
 #include <new>
 #include <thread>
+#include <utility>
 
 namespace heddle {
 
@@ -153,8 +154,8 @@ int64_t FakeDecoder::blocksInUse() const {
   return static_cast<int64_t>(positions);
 }
 
-/// Selects the best of a row, and reduces its chunks; returns the pairs (heddle/Selection.h).
-static std::vector<float> pairsOf(const std::vector<float> &logits, int64_t most) {
+/// Reduces the chunks of a row to pairs (heddle/Selection.h).
+static std::vector<float> piecesOf(const std::vector<float> &logits) {
   std::vector<float> pairs;
   const auto all = static_cast<int64_t>(logits.size());
   for (int64_t first = 0; first < all; first += logitsChunk) {
@@ -162,27 +163,32 @@ static std::vector<float> pairsOf(const std::vector<float> &logits, int64_t most
         exponentialSum(logits.data() + first, std::min(logitsChunk, all - first));
     pairs.insert(pairs.end(), {sum.largest, sum.sum});
   }
+  return pairs;
+}
+
+/// Selects the best of a row.
+static std::vector<SelectedToken> bestOf(const std::vector<float> &logits, int64_t most) {
   std::vector<RankedValue> ranked;
-  for (int64_t token = 0; token < all; ++token) {
-    const float value = logits[static_cast<size_t>(token)];
+  for (size_t token = 0; token < logits.size(); ++token) {
+    const float value = logits[token];
     if (value > -std::numeric_limits<float>::infinity()) {
       ranked.push_back({value, static_cast<int32_t>(token)});
     }
   }
   std::sort(ranked.begin(), ranked.end(),
             [](const RankedValue &a, const RankedValue &b) { return ranksBefore(a, b); });
-  ranked.resize(static_cast<size_t>(most), {-std::numeric_limits<float>::infinity(), -1});
+  ranked.resize(static_cast<size_t>(most), {-std::numeric_limits<float>::infinity(), 0});
+  std::vector<SelectedToken> best;
   for (const RankedValue &each : ranked) {
-    pairs.insert(pairs.end(), {each.value, static_cast<float>(each.number)});
+    best.push_back({each.value, each.number});
   }
-  return pairs;
+  return best;
 }
 
-/// Delivers the selections of rows that need nothing else, and makes their logits NaN.
-void FakeDecoder::select(std::vector<std::vector<float>> &logits, LogitsSink &sink) {
-  const auto pieces = static_cast<size_t>(selectedPair * piecesOf(model.vocabulary, logitsChunk));
-  for (size_t row = 0; row < logits.size(); ++row) {
-    const auto number = static_cast<int64_t>(row);
+/// Selects from rows that need nothing else, and makes their logits NaN.
+void FakeDecoder::select(std::vector<Row> &rows, LogitsSink &sink) {
+  for (size_t index = 0; index < rows.size(); ++index) {
+    const auto number = static_cast<int64_t>(index);
     const int64_t best = sink.wantsRow(number) ? sink.bestNeeded(number) : -1;
     deliveredRows += sink.wantsRow(number) && best < 0 ? 1 : 0;
     if (best < 0) {
@@ -190,32 +196,37 @@ void FakeDecoder::select(std::vector<std::vector<float>> &logits, LogitsSink &si
     }
     EXPECT_LE(best, std::min(selects, model.vocabulary));
     ++selectedRows;
+    Row &row = rows[index];
     std::vector<int32_t> excluded;
     sink.exclude(number, excluded);
     for (const int32_t token : excluded) {
-      logits[row][static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
+      row.logits[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
     }
-    const std::vector<float> pairs = pairsOf(logits[row], best);
-    sink.deliverSelected(number,
-                         {std::span(pairs).first(pieces), std::span(pairs).subspan(pieces)});
-    std::fill(logits[row].begin(), logits[row].end(), std::numeric_limits<float>::quiet_NaN());
+    row.pieces = piecesOf(row.logits);
+    row.best = bestOf(row.logits, best);
+    std::fill(row.logits.begin(), row.logits.end(), std::numeric_limits<float>::quiet_NaN());
   }
 }
 
 /// Delivers chunks in descending order, distributed over the workers, so that nothing relies on
 /// their order.
-void FakeDecoder::deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const {
+void FakeDecoder::deliver(const std::vector<Row> &rows, LogitsSink &sink) const {
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (!rows[row].pieces.empty()) {
+      sink.deliverSelected(static_cast<int64_t>(row), {rows[row].pieces, rows[row].best});
+    }
+  }
   const int64_t chunks = (model.vocabulary + logitsChunk - 1) / logitsChunk;
   const auto work = [&](int worker) {
-    std::vector<float> piece(logits.size() * logitsChunk);
+    std::vector<float> piece(rows.size() * logitsChunk);
     for (int64_t chunk = chunks - 1 - worker; chunk >= 0; chunk -= workers) {
       if (!sink.wants(chunk)) {
         continue;
       }
       const int64_t first = chunk * logitsChunk;
       const int64_t count = std::min(logitsChunk, model.vocabulary - first);
-      for (size_t row = 0; row < logits.size(); ++row) {
-        std::copy_n(logits[row].begin() + first, count,
+      for (size_t row = 0; row < rows.size(); ++row) {
+        std::copy_n(rows[row].logits.begin() + first, count,
                     piece.begin() + static_cast<std::ptrdiff_t>(row) * logitsChunk);
       }
       sink.deliver(worker, chunk, count, piece.data(), logitsChunk);
@@ -235,26 +246,42 @@ void FakeDecoder::attend(std::span<const Row> rows, AttentionWeights &attention)
   attention.heads = 2;
   attention.pitch = 0;
   for (const Row &row : rows) {
-    attention.pitch = std::max(attention.pitch, static_cast<int64_t>(row.source->size()));
+    attention.pitch = std::max(attention.pitch, static_cast<int64_t>(row.source.size()));
   }
   attention.values.assign(rows.size() * static_cast<size_t>(2 * attention.pitch), -1);
   float *to = attention.values.data();
   for (const Row &row : rows) {
-    const std::vector<float> weights = model.attention(*row.source, row.tokens, 2);
+    const std::vector<float> weights = model.attention(row.source, row.tokens, 2);
     for (size_t head = 0; head < 2; ++head, to += attention.pitch) {
-      std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(head * row.source->size()),
-                  row.source->size(), to);
+      std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(head * row.source.size()),
+                  row.source.size(), to);
     }
   }
 }
 
-Status FakeDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
-                           AttentionWeights *attention) {
+/// Returns the tokens of an extension, which may be the best token of the last step.
+Result<std::vector<int32_t>> FakeDecoder::tokensOf(const Extension &extension) const {
+  if (extension.bestOf < 0) {
+    EXPECT_FALSE(extension.tokens.empty());
+    return std::vector(extension.tokens.begin(), extension.tokens.end());
+  }
+  const auto row = static_cast<size_t>(extension.bestOf);
+  if (row >= lastRows.size() || lastRows[row].best.empty()) {
+    return HEDDLE_ERROR(InvalidArgument, "no token was selected from the row");
+  }
+  return std::vector{lastRows[row].best.front().token};
+}
+
+Result<StepId> FakeDecoder::begin(std::span<const Extension> extensions, LogitsSink &sink,
+                                  AttentionWeights *attention) {
   call();
+  // Only steps that follow another one begin while that is under way.
+  const bool follows = std::any_of(extensions.begin(), extensions.end(),
+                                   [](const Extension &each) { return each.bestOf >= 0; });
+  EXPECT_EQ(begun.size(), follows ? 1U : 0U);
   int64_t positions = blocksInUse();
   for (const Extension &extension : extensions) {
-    EXPECT_FALSE(extension.tokens.empty());
-    positions += static_cast<int64_t>(extension.tokens.size());
+    positions += extension.count();
   }
   if (capacity > 0 && positions > capacity) {
     return HEDDLE_ERROR(ResourceExhausted, "the cache is full");
@@ -265,33 +292,53 @@ Status FakeDecoder::decode(std::span<const Extension> extensions, LogitsSink &si
     }
   }
   std::vector<Row> rows;
-  std::vector<std::vector<float>> logits;
   for (const Extension &extension : extensions) {
+    HEDDLE_ASSIGN(const std::vector<int32_t> tokens, tokensOf(extension));
     Text &text = texts.at(extension.hypothesis);
     const std::vector<int32_t> &source = sources.at(text.source);
-    for (const int32_t token : extension.tokens) {
+    for (const int32_t token : tokens) {
       text.tokens.push_back(token);
-      rows.push_back({&source, text.tokens});
-      logits.push_back(model.logits(source, text.tokens));
+      EXPECT_LE(static_cast<int64_t>(text.tokens.size()), longestTarget());
+      rows.push_back({source, text.tokens, model.logits(source, text.tokens)});
       if (source == damaged) {
-        logits.back()[5] = std::numeric_limits<float>::quiet_NaN();
+        rows.back().logits[5] = std::numeric_limits<float>::quiet_NaN();
       }
     }
   }
   ++steps;
+  stepsAhead += follows ? 1 : 0;
   mostRows = std::max(mostRows, static_cast<int64_t>(rows.size()));
   if (selects > 0) {
     sink.offerSelection(std::min(selects, model.vocabulary), model.vocabulary);
   }
   sink.begin(static_cast<int64_t>(rows.size()), model.vocabulary, workers);
   if (selects > 0) {
-    select(logits, sink);
+    select(rows, sink);
   }
-  deliver(logits, sink);
-  if (attention != nullptr) {
-    attend(rows, *attention);
+  lastRows = rows;
+  begun.push_back({StepId(static_cast<uint64_t>(steps)), &sink, attention, std::move(rows)});
+  return begun.back().id;
+}
+
+Status FakeDecoder::finish(StepId id) {
+  const auto step = std::find_if(begun.begin(), begun.end(),
+                                 [&](const BegunStep &each) { return each.id == id; });
+  EXPECT_TRUE(step == begun.begin() && step != begun.end());
+  const BegunStep done = std::move(*step);
+  begun.erase(step);
+  if (!nextFailure.ok()) {
+    return std::exchange(nextFailure, {});
+  }
+  deliver(done.rows, *done.sink);
+  if (done.attention != nullptr) {
+    attend(done.rows, *done.attention);
   }
   return {};
+}
+
+void FakeDecoder::drop(StepId id) {
+  EXPECT_EQ(std::erase_if(begun, [&](const BegunStep &each) { return each.id == id; }), 1U);
+  ++stepsDropped;
 }
 
 } // namespace heddle

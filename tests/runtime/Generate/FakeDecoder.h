@@ -45,8 +45,11 @@ public:
   Result<HypothesisId> fork(HypothesisId hypothesis) override;
   void release(HypothesisId hypothesis) override;
   int64_t length(HypothesisId hypothesis) const override;
-  Status decode(std::span<const Extension> extensions, LogitsSink &sink,
-                AttentionWeights *attention) override;
+  Result<StepId> begin(std::span<const Extension> extensions, LogitsSink &sink,
+                       AttentionWeights *attention) override;
+  Status finish(StepId step) override;
+  void drop(StepId step) override;
+  bool runsAhead() const override { return selects > 0; }
   /// Returns the positions of sources and hypotheses; nothing is shared.
   int64_t blocksInUse() const override;
 
@@ -54,10 +57,10 @@ public:
   void damage(std::vector<int32_t> source) { damaged = std::move(source); }
   /// Makes the next `count` forks fail for lack of memory.
   void refuseForks(int count) { forksToRefuse = count; }
-  /// After `calls` more calls of encode(), start() and decode(), the next one throws as if memory
+  /// After `calls` more calls of encode(), start() and begin(), the next one throws as if memory
   /// ran out.
   void throwAfter(int calls) { callsToThrow = calls; }
-  /// Rejects hypotheses of this source in decode() from now on.
+  /// Rejects hypotheses of this source in begin() from now on.
   void refuse(std::vector<int32_t> source) { refused = std::move(source); }
 
   /// Whether there are sources; otherwise all sources are empty.
@@ -69,6 +72,11 @@ public:
   int64_t deliveredRows = 0;
   int64_t mostRows = 0;
   int64_t steps = 0;
+  /// The steps that began while another one was under way, and those whose results nobody took.
+  int64_t stepsAhead = 0;
+  int64_t stepsDropped = 0;
+  /// Makes the next finish() fail with this status.
+  Status nextFailure = {};
 
 private:
   struct Text {
@@ -76,12 +84,24 @@ private:
     std::vector<int32_t> tokens;
   };
   struct Row {
-    const std::vector<int32_t> *source;
+    std::vector<int32_t> source;
     std::vector<int32_t> tokens;
+    std::vector<float> logits;
+    /// What is selected from the logits; empty if they are delivered.
+    std::vector<float> pieces = {};
+    std::vector<SelectedToken> best = {};
+  };
+  /// A step whose results are delivered when it is finished.
+  struct BegunStep {
+    StepId id;
+    LogitsSink *sink;
+    AttentionWeights *attention;
+    std::vector<Row> rows;
   };
   void call();
-  void select(std::vector<std::vector<float>> &logits, LogitsSink &sink);
-  void deliver(const std::vector<std::vector<float>> &logits, LogitsSink &sink) const;
+  Result<std::vector<int32_t>> tokensOf(const Extension &extension) const;
+  void select(std::vector<Row> &rows, LogitsSink &sink);
+  void deliver(const std::vector<Row> &rows, LogitsSink &sink) const;
   void attend(std::span<const Row> rows, AttentionWeights &attention) const;
 
   const HashModel model;
@@ -92,6 +112,9 @@ private:
   int callsToThrow = -1;
   std::map<SourceId, std::vector<int32_t>> sources;
   std::map<HypothesisId, Text> texts;
+  /// The steps under way, and the rows of the last one that began.
+  std::vector<BegunStep> begun;
+  std::vector<Row> lastRows;
   std::optional<std::vector<int32_t>> damaged;
   std::optional<std::vector<int32_t>> refused;
 };

@@ -77,10 +77,10 @@ public:
                 logits.begin() + copied * width + chunk * logitsChunk);
   }
   void deliverSelected(int64_t row, const SelectedTokens &tokens) override {
-    std::vector<float> &pairs = selections[static_cast<size_t>(row)];
-    EXPECT_TRUE(pairs.empty());
-    pairs.assign(tokens.pieces.begin(), tokens.pieces.end());
-    pairs.insert(pairs.end(), tokens.best.begin(), tokens.best.end());
+    Selected &selection = selections[static_cast<size_t>(row)];
+    EXPECT_TRUE(selection.pieces.empty());
+    selection.pieces.assign(tokens.pieces.begin(), tokens.pieces.end());
+    selection.best.assign(tokens.best.begin(), tokens.best.end());
   }
 
   int64_t offered = 0;
@@ -88,8 +88,12 @@ public:
   /// The row whose logits are taken; -1: none.
   int64_t copied = -1;
   std::vector<int32_t> excluded;
-  /// The pairs of each row.
-  std::vector<std::vector<float>> selections;
+  /// A copy of what a row was given.
+  struct Selected {
+    std::vector<float> pieces = {};
+    std::vector<SelectedToken> best = {};
+  };
+  std::vector<Selected> selections;
 };
 
 inline SourceId encodeOne(PagedDecoder &decoder, const Tokens &source) {

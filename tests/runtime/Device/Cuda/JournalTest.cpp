@@ -64,7 +64,8 @@ cuEventRecord()
 cuLaunchKernel(project, 1 x 32)
 cuMemcpyDtoHAsync_v2(256)
 cuStreamSynchronize()
-cuStreamSynchronize()
+cuEventRecord()
+cuEventSynchronize()
 )");
 }
 
@@ -89,9 +90,65 @@ cuMemcpyHtoDAsync_v2(1768)
 cuEventRecord()
 cuGraphLaunch(7 launches)
 cuMemcpyDtoHAsync_v2(40)
-cuStreamSynchronize()
-cuStreamSynchronize()
+cuEventRecord()
+cuEventSynchronize()
 )");
+}
+
+/// Begins the steps of hypotheses whose tokens the device selects, each before the one before it is
+/// finished; returns the journal of the beginning of the fifth and the end of the fourth.
+static std::string journalOfFifthAhead(PagedDecoder &decoder, size_t rows) {
+  const SourceId source = encodeOne(decoder, {4, 5, 6});
+  const Tokens first = {1};
+  std::vector<Extension> extensions;
+  for (size_t row = 0; row < rows; ++row) {
+    extensions.push_back({*decoder.start(source), first});
+  }
+  SelectionRecorder recorders[2];
+  StepId steps[2] = {*decoder.begin(extensions, recorders[0])};
+  for (size_t row = 0; row < rows; ++row) {
+    extensions[row] = {extensions[row].hypothesis, {}, static_cast<int64_t>(row)};
+  }
+  std::string journal;
+  for (size_t step = 1; step < 6; ++step) {
+    EmulatedGpu::get().record();
+    steps[step % 2] = *decoder.begin(extensions, recorders[step % 2]);
+    EXPECT_EQ(decoder.finish(steps[(step - 1) % 2]).message(), "");
+    journal = withoutContexts(EmulatedGpu::get().journal());
+  }
+  EXPECT_EQ(decoder.finish(steps[1]).message(), "");
+  return journal;
+}
+
+/// A step that follows the tokens of the device is launched before the host waits for the step
+/// before, and waits for nothing else: the first three waits are for pinned memory whose copies the
+/// GPU has done before that step.
+TEST(Journal, OfAStepAhead) {
+  const Result<Model> model = loadOn("cuda", withDevice(selectingModel()), "selecting.so");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Result<std::unique_ptr<PagedDecoder>> decoder =
+      PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
+  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
+  const std::string expected = R"(cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(640)
+cuEventRecord()
+cuMemcpyDtoDAsync_v2(4)
+cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(896)
+cuEventRecord()
+cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(1768)
+cuEventRecord()
+cuGraphLaunch(7 launches)
+cuMemcpyDtoHAsync_v2(40)
+cuEventRecord()
+cuEventSynchronize()
+)";
+  EXPECT_EQ(journalOfFifthAhead(**decoder, 1), expected);
+  // The ids of three rows are one copy.
+  const std::string ofThree = journalOfFifthAhead(**decoder, 3);
+  EXPECT_NE(ofThree.find("cuMemcpy2DAsync_v2(3 rows of 4)\n"), std::string::npos) << ofThree;
+  EXPECT_EQ(std::ranges::count(ofThree, '\n'), std::ranges::count(expected, '\n')) << ofThree;
 }
 
 /// Decodes a token for each of some hypotheses.

@@ -52,20 +52,21 @@ public:
 };
 } // namespace
 
-/// Compares the pairs of a row with its logits.
-static void expectSelected(const std::vector<float> &pairs, std::vector<float> logits, int64_t best,
-                           const std::vector<int32_t> &excluded) {
+/// Compares the selection of a row with its logits.
+static void expectSelected(const SelectionRecorder::Selected &selection, std::vector<float> logits,
+                           int64_t best, const std::vector<int32_t> &excluded) {
   for (const int32_t token : excluded) {
     logits[static_cast<size_t>(token)] = -std::numeric_limits<float>::infinity();
   }
   const auto pieces = static_cast<size_t>(piecesOf(vocabulary, logitsChunk));
-  ASSERT_EQ(pairs.size(), 2 * (pieces + static_cast<size_t>(best)));
+  ASSERT_EQ(selection.pieces.size(), 2 * pieces);
+  ASSERT_EQ(selection.best.size(), static_cast<size_t>(best));
   for (size_t piece = 0; piece < pieces; ++piece) {
     const size_t first = piece * logitsChunk;
     const auto count = std::min<int64_t>(logitsChunk, vocabulary - static_cast<int64_t>(first));
     const ExponentialSum sum = exponentialSum(logits.data() + first, count);
-    EXPECT_EQ(pairs[2 * piece], sum.largest);
-    EXPECT_NEAR(pairs[2 * piece + 1], sum.sum, 1e-5F * sum.sum);
+    EXPECT_EQ(selection.pieces[2 * piece], sum.largest);
+    EXPECT_NEAR(selection.pieces[2 * piece + 1], sum.sum, 1e-5F * sum.sum);
   }
   std::vector<int32_t> order(vocabulary);
   std::iota(order.begin(), order.end(), 0);
@@ -74,9 +75,8 @@ static void expectSelected(const std::vector<float> &pairs, std::vector<float> l
            std::pair(-logits[static_cast<size_t>(b)], b);
   });
   for (size_t rank = 0; rank < static_cast<size_t>(best); ++rank) {
-    const float *const pair = pairs.data() + 2 * (pieces + rank);
-    EXPECT_EQ(pair[0], logits[static_cast<size_t>(order[rank])]);
-    EXPECT_EQ(static_cast<int32_t>(pair[1]), order[rank]);
+    EXPECT_EQ(selection.best[rank].logit, logits[static_cast<size_t>(order[rank])]);
+    EXPECT_EQ(selection.best[rank].token, order[rank]);
   }
 }
 
@@ -113,12 +113,12 @@ TEST_F(Selection, CopiesTheLogitsOfRowsThatNeedThem) {
   decode(targets, recorder);
   for (int64_t row = 0; row < 6; ++row) {
     SCOPED_TRACE(row);
-    const std::vector<float> &pairs = recorder.selections[static_cast<size_t>(row)];
+    const SelectionRecorder::Selected &selection = recorder.selections[static_cast<size_t>(row)];
     if (row == recorder.copied) {
-      EXPECT_TRUE(pairs.empty());
+      EXPECT_TRUE(selection.pieces.empty());
       EXPECT_EQ(recorder.rows(row, 1), logits.rows(row, 1));
     } else {
-      expectSelected(pairs, logits.rows(row, 1), 2, {12});
+      expectSelected(selection, logits.rows(row, 1), 2, {12});
     }
   }
 }
@@ -132,11 +132,11 @@ TEST_F(Selection, SkipsRowsThatNobodyWants) {
   decode({target}, few);
   for (int64_t row = 0; row < 100; ++row) {
     SCOPED_TRACE(row);
-    const std::vector<float> &pairs = few.selections[static_cast<size_t>(row)];
+    const SelectionRecorder::Selected &selection = few.selections[static_cast<size_t>(row)];
     if (few.wantsRow(row)) {
-      expectSelected(pairs, logits.rows(row, 1), 2, {});
+      expectSelected(selection, logits.rows(row, 1), 2, {});
     } else {
-      EXPECT_TRUE(pairs.empty());
+      EXPECT_TRUE(selection.pieces.empty());
     }
   }
 }
@@ -155,6 +155,6 @@ TEST(SelectionOnProcessors, IsNotOffered) {
   const Extension extension{*(*decoder)->start(encodeOne(**decoder, {4, 5, 6})), tokens};
   ASSERT_EQ((*decoder)->decode({&extension, 1}, recorder).message(), "");
   EXPECT_EQ(recorder.offered, 0);
-  EXPECT_TRUE(recorder.selections[0].empty());
+  EXPECT_TRUE(recorder.selections[0].pieces.empty());
   EXPECT_EQ(recorder.logits.size(), size_t(vocabulary));
 }

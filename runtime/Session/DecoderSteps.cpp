@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// The beginning and the end of a step. A step may append tokens that the device selects in the
+/// step before, which is still under way then: the device copies them to the ids of the step. The
+/// host knows everything else about it, since lengths and blocks do not depend on tokens.
+///
+/// The device executes steps and copies in order. So blocks that a step still uses may be released
+/// and taken by others, which only later steps write to.
+#include "runtime/Session/PagedDecoder.h"
+
+#include "runtime/Session/ModelState.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace heddle {
+
+PagedDecoder::~PagedDecoder() {
+  // Before memory is released that the device still uses.
+  for (const BegunStep &step : begun) {
+    if (step.isRunning) {
+      (void)executor->finish(step.run);
+    }
+  }
+}
+
+bool PagedDecoder::BegunStep::follows() const {
+  return std::ranges::any_of(appended, [](const Appended &each) { return each.bestOf >= 0; });
+}
+
+PagedDecoder::BegunStep *PagedDecoder::find(StepId id) {
+  const auto found = std::ranges::find(begun, id, &BegunStep::id);
+  return id == StepId() || found == begun.end() ? nullptr : &*found;
+}
+
+/// Returns the hypothesis that was extended; null if it was released.
+PagedDecoder::Hypothesis *PagedDecoder::find(const Appended &appended) {
+  Hypothesis *const hypothesis = find(appended.hypothesis);
+  return hypothesis != nullptr && hypothesis->life == appended.life ? hypothesis : nullptr;
+}
+
+Status PagedDecoder::decode(std::span<const Extension> extensions, LogitsSink &sink,
+                            const StepOutputs &wanted) {
+  HEDDLE_ASSIGN(const StepId step, begin(extensions, sink, wanted));
+  return finish(step);
+}
+
+Result<StepId> PagedDecoder::begin(std::span<const Extension> extensions, LogitsSink &sink,
+                                   AttentionWeights *attention) {
+  return begin(extensions, sink, StepOutputs{.attention = attention});
+}
+
+Result<StepId> PagedDecoder::begin(std::span<const Extension> extensions, LogitsSink &sink,
+                                   const StepOutputs &wanted) {
+  return withoutExceptions([&] { return beginUnguarded(extensions, sink, wanted); });
+}
+
+// --- Steps that follow the device's tokens -----------------------------------------------------
+
+/// Checks that the step before, null if there is none, selects the tokens that extensions refer to.
+Status PagedDecoder::checkFollows(std::span<const Extension> extensions,
+                                  const BegunStep *before) const {
+  if (!followsTokens || options.profile) {
+    return HEDDLE_ERROR(Unsupported, "a step appends tokens that the device selects, expected a "
+                                     "device and a model that select them, without a profile");
+  }
+  if (before == nullptr || before->isDone || !before->status.ok() || before->wantsOutputs()) {
+    return HEDDLE_ERROR(InvalidArgument, "a step appends tokens of the step before, expected one "
+                                         "under way without outputs beside its logits");
+  }
+  for (const Extension &extension : extensions) {
+    const bool isRow = extension.bestOf < static_cast<int64_t>(before->tokens.size());
+    if (extension.bestOf >= 0 &&
+        (!isRow || before->selections.bestToken(extension.bestOf) == nullptr)) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("row {} of the step before is referred to, expected one of "
+                                      "which the device selects a token",
+                                      extension.bestOf));
+    }
+  }
+  return {};
+}
+
+/// Lists where the tokens are, adjacent ones together.
+void PagedDecoder::locateTokens(std::span<const Extension> extensions, const BegunStep &before) {
+  uint64_t row = 0;
+  for (const Extension &extension : extensions) {
+    if (extension.bestOf >= 0) {
+      const std::byte *const from = before.selections.bestToken(extension.bestOf);
+      IdsOnDevice *const last = idsOnDevice.empty() ? nullptr : &idsOnDevice.back();
+      if (last != nullptr && last->firstRow + last->rows == row &&
+          last->from + last->rows * last->pitch == from) {
+        ++last->rows;
+      } else {
+        idsOnDevice.push_back({from, before.selections.pitch, row, 1});
+      }
+    }
+    row += static_cast<uint64_t>(extension.count());
+  }
+}
+
+/// Sets the tokens of a step that the device has selected in the step before, which is done.
+void PagedDecoder::takeTokens(BegunStep &step, const BegunStep &before) {
+  size_t token = 0;
+  for (const Appended &each : step.appended) {
+    if (each.bestOf >= 0) {
+      step.tokens[token] = before.selections.bestTokenFound(each.bestOf);
+    }
+    token += each.count;
+  }
+}
+
+// --- The beginning -----------------------------------------------------------------------------
+
+/// Ends the steps under way except `kept`, which may be null, and returns a place for the next one.
+PagedDecoder::BegunStep &PagedDecoder::endSteps(const BegunStep *kept) {
+  BegunStep *place = nullptr;
+  for (BegunStep &step : begun) {
+    if (&step != kept) {
+      complete(step);
+      place = place == nullptr ? &step : place;
+    }
+  }
+  return *place;
+}
+
+/// Makes the place of a step that has ended ready for another one.
+void PagedDecoder::clear(BegunStep &step) {
+  if (!step.isTold) {
+    ended.emplace_back(step.id, std::move(step.status));
+    step.isTold = true;
+  }
+  step.id = StepId();
+  step.status = {};
+  step.appended.clear();
+  step.tokens.clear();
+}
+
+Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
+                                            const StepOutputs &wanted) {
+  HEDDLE_TRY(executor->deviceStream().failure());
+  const bool follows =
+      std::ranges::any_of(extensions, [](const Extension &each) { return each.bestOf >= 0; });
+  const BegunStep *const before = follows ? find(lastBegun) : nullptr;
+  idsOnDevice.clear();
+  if (follows) {
+    HEDDLE_TRY(checkFollows(extensions, before));
+    locateTokens(extensions, *before);
+  }
+  BegunStep &step = endSteps(before);
+  clear(step);
+  if (extensions.empty()) {
+    step.id = lastBegun = StepId(++stepNumber);
+    step.isTold = false;
+    return step.id;
+  }
+  HEDDLE_TRY(chooseOutputs(wanted));
+  HEDDLE_TRY(gather(extensions));
+  HEDDLE_TRY(checkRowOutputs(wanted.rows));
+  HEDDLE_ASSIGN(Step *const made, stepFor(chosen));
+  HEDDLE_TRY(checkHistoryRoom(extensions));
+  describeMemory(extensions);
+  int64_t longest = 0;
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    const int64_t start = keepsHistory() ? starts[i] : 0;
+    longest = std::max(longest, start + lengths[i]);
+  }
+  historyRows.clear();
+  historyRows.prepare(static_cast<int64_t>(extensions.size()), longest);
+  stateRows.clear();
+  stateRows.prepare(static_cast<int64_t>(extensions.size()), 1);
+  keyedRows.clear();
+  keyedRows.prepare(static_cast<int64_t>(extensions.size()), memoryRows.longest);
+  Run run{.plan = made->plan, .batch = batch, .firstCost = decoder.firstCost};
+  run.caches = decoder.caches;
+  run.starts = starts;
+  run.longestCached = std::max(longest, memoryRows.longest);
+  run.whole = true;
+  run.tail = &made->projection;
+  run.ids = idsOnDevice;
+  run.idsInput = static_cast<size_t>(decoder.input - decoder.info->inputs.data());
+  HEDDLE_TRY(made->projection.begin(sink, batch.tokens(), executor->deviceStream(), step.selections,
+                                    follows));
+  run.wanted = made->projection.rowsWanted();
+  HEDDLE_TRY(executor->reserve(run));
+  step.plan = &made->plan;
+  step.wanted = wanted;
+  step.longestCached = run.longestCached;
+  step.appended.reserve(extensions.size());
+  step.tokens.assign(ids.begin(), ids.end());
+  HEDDLE_TRY(start(step, run, extensions));
+  return step.id;
+}
+
+/// Extends the hypotheses and starts the run of a step. Nothing but the device can fail.
+Status PagedDecoder::start(BegunStep &step, Run run, std::span<const Extension> extensions) {
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    const Extension &each = extensions[i];
+    step.appended.push_back({each.hypothesis, find(each.hypothesis)->life, starts[i],
+                             static_cast<size_t>(lengths[i]), each.bestOf});
+  }
+  extend(extensions);
+  describeHistory(extensions);
+  const Result<StartedRun> started = executor->start(run);
+  if (!started.ok()) {
+    // The device has failed for good. Callers still see what was appended before.
+    for (size_t i = 0; i < extensions.size(); ++i) {
+      Hypothesis &hypothesis = *find(extensions[i].hypothesis);
+      hypothesis.place = PrefixTree::outside;
+      hypothesis.length -= lengths[i];
+    }
+    return started.status();
+  }
+  step.run = *started;
+  step.id = lastBegun = StepId(stepNumber);
+  step.isDone = step.isTold = false;
+  step.isRunning = true;
+  return {};
+}
+
+// --- The end -----------------------------------------------------------------------------------
+
+/// Waits for a step that is under way, and receives its results.
+void PagedDecoder::complete(BegunStep &step) {
+  if (std::exchange(step.isDone, true)) {
+    return;
+  }
+  for (BegunStep &before : begun) {
+    if (before.id < step.id) {
+      complete(before);
+    }
+  }
+  const Status finished = executor->finish(step.run);
+  step.isRunning = false;
+  if (step.status.ok()) {
+    step.status = finished;
+  }
+  if (step.status.ok()) {
+    step.selections.deliver();
+  }
+  for (BegunStep &next : begun) {
+    if (!next.isDone && next.follows()) {
+      next.status = step.status;
+      if (step.status.ok()) {
+        takeTokens(next, step);
+      }
+    }
+  }
+  size_t first = 0;
+  for (const Appended &each : step.appended) {
+    const std::span<const int32_t> tokens = std::span(step.tokens).subspan(first, each.count);
+    first += each.count;
+    Hypothesis *const hypothesis = find(each);
+    if (hypothesis == nullptr) {
+      continue;
+    }
+    if (step.status.ok()) {
+      publish(*hypothesis, each.at, tokens);
+    } else {
+      hypothesis->place = PrefixTree::outside;
+    }
+    dropUnread(*hypothesis, each.at + static_cast<int64_t>(each.count));
+  }
+  if (step.status.ok()) {
+    step.status = withoutExceptions([&] { return readOutputs(step); });
+  }
+}
+
+Status PagedDecoder::finish(StepId id) {
+  if (BegunStep *const step = find(id)) {
+    complete(*step);
+    step->isTold = true;
+    return step->status;
+  }
+  const auto found = std::ranges::find(ended, id, &std::pair<StepId, Status>::first);
+  if (found == ended.end()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("no step {}, expected one that was not finished or dropped",
+                                    static_cast<uint64_t>(id)));
+  }
+  const Status status = std::move(found->second);
+  ended.erase(found);
+  return status;
+}
+
+void PagedDecoder::drop(StepId id) {
+  std::erase_if(ended, [&](const auto &each) { return each.first == id; });
+  BegunStep *const step = find(id);
+  if (step == nullptr) {
+    return;
+  }
+  step->isDone = step->isTold = true;
+  step->id = StepId();
+  for (const Appended &each : step->appended) {
+    if (Hypothesis *const hypothesis = find(each)) {
+      hypothesis->place = PrefixTree::outside;
+    }
+  }
+}
+
+} // namespace heddle
