@@ -131,7 +131,12 @@ TEST_F(DeviceCommand, HoldsKernelsAgainstRoofs) {
   EXPECT_GT(record["peak_gflops"].get<double>(), 0);
   const json work = record["works"][0];
   EXPECT_GT(work["entries"][0]["roof_gb_per_s"].get<double>(), 0);
-  EXPECT_GT(work["rows"][0]["fraction_of_roof"].get<double>(), 0);
+  // Rounded to four digits: that of a slow row may be none.
+  double fractions = 0;
+  for (const json &row : work["rows"]) {
+    fractions += row["fraction_of_roof"].get<double>();
+  }
+  EXPECT_GT(fractions, 0) << work;
   // The same limits before and after the runs: a GPU is measured once.
   EXPECT_EQ(work["peak_gflops_before"], work["peak_gflops_after"]);
   EXPECT_EQ(work["disturbed"], false);
