@@ -359,6 +359,23 @@ def device_line(folder):
     fail(f"no GPU: {info.get('no_gpu', 'heddle info names none')}")
 
 
+def roofs_line(folder):
+    """What the GPU can do at best, as `heddle profile` measures it with the images of some models."""
+    found = {}
+    for name in ("bert-tiny", "bert-tiny-bf16", "bert-tiny-tf32"):
+        binary = folder.path / f"{name}.so"
+        if not binary.exists():
+            continue
+        profile = json.loads(folder.heddle("profile", binary, "--shapes", "1x16", "--runs", "1", "--device",
+                                           "cuda", "--json"))
+        found.setdefault("f32", profile["peak_gflops"])
+        found.setdefault("memory", profile["bandwidth_gb_per_s"])
+        found.update(profile["works"][0]["narrow_peaks_gflops"])
+    known = [f"{kind} {rate / 1e3:.3g} {'TB/s' if kind == 'memory' else 'TFLOP/s'}"
+             for kind, rate in found.items() if rate is not None]
+    return f"At best, measured: {', '.join(known) or 'nothing'}."
+
+
 def write_page(text):
     page = PAGE.read_text()
     head, _, rest = page.partition(BEGIN)
@@ -371,6 +388,8 @@ def run(options):
     with tempfile.TemporaryDirectory() as work:
         folder = Folder(options.folder.resolve(), Path(work))
         device = device_line(folder)
+        roofs = roofs_line(folder)
+        say(roofs)
         places, is_wrong = wgmma.line()
         say(places)
         checked, wrong = check(folder)
@@ -378,7 +397,7 @@ def run(options):
             wrong.append(places)
         say(f"checked\n{markdown(checked)}")
         sanitized, more = sanitizer(folder)
-        parts = [f"{date.today()}: {device}; {platform.machine()}, {os.cpu_count()} cores.",
+        parts = [f"{date.today()}: {device}; {platform.machine()}, {os.cpu_count()} cores. {roofs}",
                  markdown(checked), "\n".join(f"* {line}" for line in [places, *sanitized])]
         if not options.no_speed:
             parts.append(markdown(speed(folder)))

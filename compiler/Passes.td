@@ -160,8 +160,10 @@ def ShareTablesPass : Pass<"dataflow-share-tables", "::mlir::ModuleOp"> {
 // --- kernels ---------------------------------------------------------------------------------
 
 def AddEntriesPass : Pass<"kernels-add-entries", "::mlir::ModuleOp"> {
-  let summary = "Give kernels of devices the entries that are launched";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+  let summary = "Give kernels of devices the entries that are launched, and devices the kernels that "
+                "measure them";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
                            "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect"];
 }

@@ -49,21 +49,6 @@ manifest::CacheLayout layoutOf(CacheType type) {
   llvm_unreachable("every layout is handled");
 }
 
-/// Returns the type in which a kernel's products are computed.
-manifest::Arithmetic arithmeticOf(KernelOp kernel) {
-  static_assert(int(manifest::Arithmetic::Integers) == int(Arithmetic::Integers) &&
-                int(manifest::Arithmetic::Bf16) == int(Arithmetic::Bf16) &&
-                manifest::Arithmetic::MAX == manifest::Arithmetic::Bf16);
-  for (const KernelInput &input : kernel.getComputes().getInputs(kernel.getKernelType())) {
-    using Role = KernelInput::Role;
-    const bool isFactor = input.role == Role::Matrix || input.role == Role::Sequence;
-    if (isFactor && input.arithmetic != Arithmetic::F32) {
-      return static_cast<manifest::Arithmetic>(input.arithmetic);
-    }
-  }
-  return manifest::Arithmetic::F32;
-}
-
 /// Writes one graph as an entry of the manifest.
 class EntryWriter {
 public:
@@ -418,7 +403,7 @@ LogicalResult EntryWriter::writeDispatch(DispatchOp dispatch) {
       text(builder, name.empty() ? kernel.getSymName() : StringRef(name)), flops.ofRow.perRow,
       flops.ofRow.perRowAndKey, bytesPerRow, dispatch->getNumResults(), spaces[flops.rows],
       spaces[flops.keys], flops.ofRow.mostKeys, chosen.groups, chosen.by, arithmeticOf(kernel),
-      kernel.isRowByRow()));
+      kernel.isRowByRow(), writtenProductsOf(kernel)));
   return success();
 }
 

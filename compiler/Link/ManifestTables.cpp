@@ -3,6 +3,7 @@
 /// Numbers row spaces, kernels and parameters, and writes the tables of what the numbers refer to.
 #include "compiler/Link/ManifestTables.h"
 
+#include "compiler/Parameters/FloatProducts.h"
 #include "formats/Binary/ManifestCheck.h"
 #include "heddle/Limits.h"
 
@@ -137,6 +138,34 @@ std::pair<uint64_t, uint64_t> columnElements(const Division &division, int64_t p
     return {panelColumns, division.size};
   }
   llvm_unreachable("every division has columns");
+}
+
+manifest::Arithmetic arithmeticOf(KernelOp kernel) {
+  static_assert(int(manifest::Arithmetic::Integers) == int(Arithmetic::Integers) &&
+                int(manifest::Arithmetic::Bf16) == int(Arithmetic::Bf16) &&
+                manifest::Arithmetic::MAX == manifest::Arithmetic::Bf16);
+  for (const KernelInput &input : kernel.getComputes().getInputs(kernel.getKernelType())) {
+    using Role = KernelInput::Role;
+    const bool isFactor = input.role == Role::Matrix || input.role == Role::Sequence;
+    if (isFactor && input.arithmetic != Arithmetic::F32) {
+      return static_cast<manifest::Arithmetic>(input.arithmetic);
+    }
+  }
+  return manifest::Arithmetic::F32;
+}
+
+manifest::FloatProducts writtenProductsOf(KernelOp kernel) {
+  switch (floatProductsOf(kernel)) {
+  case FloatProducts::Exact:
+    return manifest::FloatProducts::Exact;
+  case FloatProducts::Tf32x3:
+    return manifest::FloatProducts::Tf32x3;
+  case FloatProducts::Tf32:
+    return manifest::FloatProducts::Tf32;
+  case FloatProducts::Bf16:
+    return manifest::FloatProducts::Bf16;
+  }
+  llvm_unreachable("every kind is handled");
 }
 
 ChosenGroups chosenGroups(KernelOp kernel) {

@@ -57,6 +57,11 @@ uint64_t columnsOf(const dataflow::Division &division, int64_t panelColumns);
 std::pair<uint64_t, uint64_t> columnElements(const dataflow::Division &division,
                                              int64_t panelColumns);
 
+/// Return the type in which a kernel's products are computed, and what its note says of f32
+/// products on devices with matrix units.
+manifest::Arithmetic arithmeticOf(dataflow::KernelOp kernel);
+manifest::FloatProducts writtenProductsOf(dataflow::KernelOp kernel);
+
 /// The number of weight groups of a kernel whose rows each read one group, and the call operand
 /// with the choices; 0 groups: every row reads all weights.
 struct ChosenGroups {

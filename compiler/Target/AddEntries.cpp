@@ -6,7 +6,7 @@
 /// Before:
 ///   module @sm_80 { func.func @norm_384.sm_80(...) }
 /// After:
-///   module @sm_80 { func.func @norm_384.sm_80(...)  llvm.func @norm_384(%launch) }
+///   module @sm_80 { func.func @norm_384.sm_80(...)  llvm.func @norm_384(%launch)  ... }
 ///
 /// Tested by tests/compiler/Target/Cuda/add-entries.mlir.
 #include "compiler/Passes.h"
@@ -16,7 +16,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 

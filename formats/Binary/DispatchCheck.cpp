@@ -209,6 +209,11 @@ Status EntryChecker::checkDispatch(const manifest::Dispatch &dispatch, uint32_t 
                                               unsigned(dispatch.arithmetic()),
                                               unsigned(manifest::Arithmetic::MAX)));
   }
+  if (dispatch.float_products() > manifest::FloatProducts::MAX) {
+    return HEDDLE_ERROR(DataLoss, fmt::format("rounds operands to kind {}, expected at most {}",
+                                              unsigned(dispatch.float_products()),
+                                              unsigned(manifest::FloatProducts::MAX)));
+  }
   HEDDLE_TRY(checkChoice(dispatch));
   return checkColumns(*dispatch.grid(),
                       *entry.buffers()->Get(dispatch.operands()->Get(0)->buffer()));

@@ -75,14 +75,13 @@ static Json measureAll(const Model &model, const tools::ProfileOptions &options,
                        const std::vector<std::string> &texts) {
   const auto works = takeAsKeywords(tools::makeProfileWork(model, options, texts));
   tools::MeasuredDevice device = take(tools::MeasuredDevice::of(model, options.threads));
-  double peak = take(device.peak());
-  Json record =
-      tools::machineRecord(model, options, peak, take(device.reading(heddle::beyondCaches)));
+  double peak = device.peak();
+  Json record = tools::machineRecord(model, options, peak, device.reading(heddle::beyondCaches));
   record["works"] = Json::array();
   for (const std::unique_ptr<tools::ProfileWork> &work : works) {
     const auto measured =
         takeAsKeywords(tools::measureWork(*work, options, peak, device, untilSignal));
-    peak = std::max(measured.peaks[0], measured.peaks[1]);
+    peak = measured.roof.peak;
     record["works"].push_back(tools::recordOf(measured));
   }
   return record;

@@ -245,6 +245,8 @@ public:
   virtual std::vector<std::string> targets() const = 0;
   /// Returns whether kernels access the host's memory at the host's addresses.
   virtual bool sharesHostMemory() const = 0;
+  /// Returns whether f32 products are computed as their dispatch's FloatProducts says.
+  virtual bool hasMatrixUnits() const = 0;
 
   /// Loads a model. Error messages do not name the file.
   virtual Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) = 0;
@@ -253,7 +255,8 @@ public:
   virtual Result<std::unique_ptr<DeviceStream>> createStream(int lanes) = 0;
 
   // --- Limits of the device that kernels are compared with. A measurement takes some tenths of a
-  // second.
+  // second. A GPU takes the kernels that measure it from a model that is loaded: Unsupported if
+  // there is none that has them.
 
   /// Multiply-adds in registers, as many as it can have under way, by the instructions of one of
   /// its targets: 10^9 operations a second (a multiply-add is two) of so many lanes together.

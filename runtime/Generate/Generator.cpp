@@ -294,9 +294,9 @@ Result<std::string> Generator::decode(std::span<const int32_t> tokens) const {
 }
 
 std::vector<DispatchProfile> Generator::profile() const {
-  return state->profiles ? profileOf(state->decoder->model().state->artifact->manifest(),
-                                     state->decoder->costs().costs())
-                         : std::vector<DispatchProfile>();
+  return state->profiles
+             ? profileOf(*state->decoder->model().state->artifact, state->decoder->costs().costs())
+             : std::vector<DispatchProfile>();
 }
 
 std::vector<DispatchRun> Generator::trace() const {

@@ -3,6 +3,9 @@
 /// Adds names to the costs that were counted by number.
 #include "runtime/Session/Profile.h"
 
+#include "runtime/Artifact/Artifact.h"
+#include "runtime/Device/Device.h"
+
 #include <algorithm>
 #include <functional>
 
@@ -50,15 +53,33 @@ void addGroups(std::vector<uint64_t> &sum, std::span<const uint64_t> rows) {
   std::transform(rows.begin(), rows.end(), sum.begin(), sum.begin(), std::plus<>());
 }
 
-static Arithmetic arithmeticOf(const manifest::Dispatch &dispatch) {
+/// Returns what a device multiplies f32 numbers as.
+static Arithmetic productsOf(const manifest::Dispatch &dispatch, const Device &device) {
+  switch (device.hasMatrixUnits() ? dispatch.float_products() : manifest::FloatProducts::Exact) {
+  case manifest::FloatProducts::Exact:
+    return Arithmetic::F32;
+  case manifest::FloatProducts::Tf32x3:
+    return Arithmetic::Tf32x3;
+  case manifest::FloatProducts::Tf32:
+    return Arithmetic::Tf32;
+  case manifest::FloatProducts::Bf16:
+    return Arithmetic::Bf16;
+  }
+  return Arithmetic::F32;
+}
+
+static Arithmetic arithmeticOf(const manifest::Dispatch &dispatch, const Device &device) {
   static_assert(int(manifest::Arithmetic::Integers) == int(Arithmetic::Integers) &&
                 int(manifest::Arithmetic::Bf16) == int(Arithmetic::Bf16) &&
                 manifest::Arithmetic::MAX == manifest::Arithmetic::Bf16);
-  return static_cast<Arithmetic>(dispatch.arithmetic());
+  return dispatch.arithmetic() == manifest::Arithmetic::F32
+             ? productsOf(dispatch, device)
+             : static_cast<Arithmetic>(dispatch.arithmetic());
 }
 
-std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
+std::vector<DispatchProfile> profileOf(const Artifact &artifact,
                                        std::span<const DispatchCost> costs) {
+  const manifest::Manifest &model = artifact.manifest();
   std::vector<DispatchProfile> list;
   size_t next = 0;
   for (const manifest::Entry *const entry : *model.entries()) {
@@ -68,7 +89,7 @@ std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
         list.push_back({entry->name()->str(), dispatch->name()->str(),
                         model.kernels()->Get(dispatch->kernel())->name()->str(), cost.calls,
                         cost.seconds, cost.work.flops, cost.work.weightBytes, cost.work.cacheBytes,
-                        cost.groupRows, arithmeticOf(*dispatch)});
+                        cost.groupRows, arithmeticOf(*dispatch, *artifact.device())});
       }
     }
   }

@@ -15,6 +15,8 @@
 
 namespace heddle {
 
+class Artifact;
+
 /// The work of one call of a dispatch.
 struct DispatchWork {
   double flops = 0;
@@ -86,7 +88,7 @@ void countGroups(std::span<const int32_t> chosen, uint32_t groups, std::vector<u
 double shareOfGroups(std::span<const uint64_t> rows);
 
 /// Returns the dispatches that were called; `costs` is in the order of the manifest.
-std::vector<DispatchProfile> profileOf(const manifest::Manifest &model,
+std::vector<DispatchProfile> profileOf(const Artifact &artifact,
                                        std::span<const DispatchCost> costs);
 
 /// Converts spans to runs, with the indices that their dispatches have in profileOf() of the same

@@ -159,9 +159,8 @@ Status Session::embed(std::span<const std::string_view> texts, std::span<float> 
 }
 
 std::vector<DispatchProfile> Session::profile() const {
-  return state->options.profile
-             ? profileOf(state->model.state->artifact->manifest(), state->executor->costs())
-             : std::vector<DispatchProfile>();
+  return state->options.profile ? profileOf(*state->model.state->artifact, state->executor->costs())
+                                : std::vector<DispatchProfile>();
 }
 
 std::vector<DispatchRun> Session::trace() const {

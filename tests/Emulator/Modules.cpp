@@ -31,8 +31,14 @@ struct Function {
   Entry *entry;
   int dynamicShared = 48 * 1024;
 };
+/// A library from a file in memory. The dynamic loader knows libraries by their paths, here
+/// descriptors, so one stays open while its library is loaded.
+struct Library {
+  void *handle = nullptr;
+  int file = -1;
+};
 struct Module {
-  void *library = nullptr;
+  Library library;
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 std::set<Module *> modules;
@@ -122,20 +128,22 @@ size_t sizeOf(const Elf64_Ehdr &header) {
 }
 
 /// Loads a library from memory; sets `reason` if the dynamic loader rejects it.
-void *loadLibrary(const Elf64_Ehdr &header, std::string &reason) {
+Library loadLibrary(const Elf64_Ehdr &header, std::string &reason) {
   // Kernels call functions of this library, so its symbols must be global.
   Dl_info own;
   ::dladdr(reinterpret_cast<void *>(&loadLibrary), &own);
   ::dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-  const int file = ::memfd_create("kernels", MFD_CLOEXEC);
-  void *library = nullptr;
+  Library library = {nullptr, ::memfd_create("kernels", MFD_CLOEXEC)};
+  const std::string path = "/proc/self/fd/" + std::to_string(library.file);
   const auto bytes = static_cast<ssize_t>(sizeOf(header));
-  if (::write(file, &header, sizeOf(header)) == bytes) {
-    library = ::dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-    const char *const said = library == nullptr ? ::dlerror() : nullptr;
+  if (::write(library.file, &header, sizeOf(header)) == bytes) {
+    library.handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const char *const said = library.handle == nullptr ? ::dlerror() : nullptr;
     reason = said == nullptr ? "" : said;
   }
-  ::close(file);
+  if (library.handle == nullptr) {
+    ::close(library.file);
+  }
   return library;
 }
 
@@ -212,8 +220,8 @@ HEDDLE_EMULATED int cuModuleLoadDataEx(void **module, const void *image, unsigne
     return NoBinaryForGpu;
   }
   std::string reason;
-  void *const library = loadLibrary(*header, reason);
-  if (library == nullptr) {
+  const Library library = loadLibrary(*header, reason);
+  if (library.handle == nullptr) {
     read.say(reason);
     return InvalidImage;
   }
@@ -229,7 +237,8 @@ HEDDLE_EMULATED int cuModuleUnload(void *handle) {
     return code != Success ? code : complain("cuModuleUnload", "no module", InvalidHandle);
   }
   finishAllStreams();
-  ::dlclose((*found)->library);
+  ::dlclose((*found)->library.handle);
+  ::close((*found)->library.file);
   delete *found;
   modules.erase(found);
   return code;
@@ -244,7 +253,7 @@ HEDDLE_EMULATED int cuModuleGetFunction(void **function, void *handle, const cha
   if (function == nullptr || found == modules.end()) {
     return complain("cuModuleGetFunction", "no module", InvalidHandle);
   }
-  void *const address = ::dlsym((*found)->library, name);
+  void *const address = ::dlsym((*found)->library.handle, name);
   if (address == nullptr) {
     return NotFound;
   }

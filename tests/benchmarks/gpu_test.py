@@ -76,6 +76,10 @@ class Gpu(unittest.TestCase):
         done = self.run_script("run", self.made, "--no-speed")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("emulated, compute capability 9.0", done.stdout)
+        # What is measured means nothing here, but all of it is there.
+        rate = r"\d[\d.e+-]* T"
+        self.assertRegex(done.stdout, rf"At best, measured: f32 {rate}FLOP/s, memory {rate}B/s, "
+                                      rf"bf16 {rate}FLOP/s, tf32 {rate}FLOP/s\.\n")
         for name in ("bert-tiny", "t5-tiny"):
             self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 4 of 4 \|")
         for name in ("bert-tiny-bf16", "bert-tiny-tf32", "bert-tiny-tf32x3", "t5-tiny-bf16",

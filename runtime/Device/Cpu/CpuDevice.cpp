@@ -97,6 +97,7 @@ public:
   std::string_view id() const override { return "cpu"; }
   std::vector<std::string> targets() const override;
   bool sharesHostMemory() const override { return true; }
+  bool hasMatrixUnits() const override { return false; }
   Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) override;
   Result<DeviceMemory> allocate(uint64_t bytes, MemoryUse use, std::string_view what) override;
   Result<std::unique_ptr<DeviceStream>> createStream(int lanes) override {
@@ -143,6 +144,8 @@ Result<double> CpuDevice::measurePeak(int lanes, Arithmetic arithmetic, std::str
   case Arithmetic::Bf16:
     return measureBf16Peak(lanes, target);
   case Arithmetic::F32:
+  case Arithmetic::Tf32:
+  case Arithmetic::Tf32x3:
     break;
   }
   return measureFmaPeak(lanes, target);

@@ -3,6 +3,8 @@
 /// Selects the targets that a GPU can run, and allocates its memory.
 #include "runtime/Device/Cuda/CudaDevice.h"
 
+#include "runtime/Device/Cuda/CudaRoofs.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <mutex>
@@ -30,39 +32,37 @@ class CudaDevice final : public Device {
 public:
   explicit CudaDevice(std::shared_ptr<CudaContext> context)
       : context(std::move(context)), ownName(this->context->facts().text()),
-        ownId(fmt::format("cuda:{}", this->context->facts().number)) {}
+        ownId(fmt::format("cuda:{}", this->context->facts().number)), roofs(this->context, *this) {}
 
   std::string_view name() const override { return ownName; }
   std::string_view id() const override { return ownId; }
   std::vector<std::string> targets() const override { return targetsOf(context->facts()); }
   bool sharesHostMemory() const override { return false; }
+  bool hasMatrixUnits() const override { return true; }
 
   Result<std::unique_ptr<DeviceProgram>> load(const ProgramFile &file) override {
-    return loadCudaProgram(context, *this, file);
+    return loadCudaProgram(context, *this, roofs, file);
   }
   Result<DeviceMemory> allocate(uint64_t bytes, MemoryUse use, std::string_view what) override;
   Result<std::unique_ptr<DeviceStream>> createStream(int) override {
     return createCudaStream(context, *this);
   }
 
-  Result<double> measurePeak(int, Arithmetic, std::string_view) override {
-    return notMeasured("peak rate");
+  Result<double> measurePeak(int, Arithmetic arithmetic, std::string_view target) override {
+    return roofs.peak(arithmetic, target);
   }
-  Result<double> measureReading(int, uint64_t) override { return notMeasured("bandwidth"); }
+  Result<double> measureReading(int, uint64_t bytes) override { return roofs.reading(bytes); }
   std::string_view vectors(std::string_view) const override { return ownName; }
 
 private:
   void release(std::byte *start, uint64_t) override {
     context->giveBack(context->driver().cuMemFree_v2, addressOf(start));
   }
-  Status notMeasured(std::string_view what) const {
-    return HEDDLE_ERROR(
-        Unsupported, fmt::format("{}: Heddle cannot measure the {} of a GPU yet", ownName, what));
-  }
 
   const std::shared_ptr<CudaContext> context;
   const std::string ownName;
   const std::string ownId;
+  CudaRoofs roofs;
 };
 } // namespace
 

@@ -14,6 +14,8 @@
 
 namespace heddle {
 
+class CudaRoofs;
+
 /// Opens a GPU by number; all users share one context. Errors: NotFound, with the names that were
 /// searched, if there is none; Unsupported if it is too old.
 Result<std::shared_ptr<Device>> openCudaDevice(int number);
@@ -46,8 +48,10 @@ struct CudaKernel final : DeviceKernel {
 /// which needs `ofCaller` bytes. The result determines how many callers run at a time.
 uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu);
 
+/// Loads a model; `roofs` can measure the GPU with its image from then on.
 Result<std::unique_ptr<DeviceProgram>> loadCudaProgram(std::shared_ptr<CudaContext> context,
-                                                       Device &device, const ProgramFile &file);
+                                                       Device &device, CudaRoofs &roofs,
+                                                       const ProgramFile &file);
 Result<std::unique_ptr<DeviceStream>> createCudaStream(std::shared_ptr<CudaContext> context,
                                                        Device &device);
 

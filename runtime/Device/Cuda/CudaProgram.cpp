@@ -8,41 +8,29 @@
 #include "formats/Binary/ImageCheck.h"
 #include "formats/Binary/Layout.h"
 #include "formats/Binary/Manifest_generated.h"
+#include "runtime/Device/Cuda/CudaModule.h"
+#include "runtime/Device/Cuda/CudaRoofs.h"
 #include "runtime/Device/Cuda/Weights.h"
 
-#include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <optional>
 
 namespace heddle {
 
-/// Larger than the log of a driver's compiler when it fails.
-static constexpr size_t logBytes = 4096;
-
-/// The shared memory that a launch may use without setting an attribute of the kernel.
-static constexpr unsigned usualShared = 48 * 1024;
-
 namespace {
 class CudaProgram final : public DeviceProgram {
 public:
   explicit CudaProgram(std::shared_ptr<CudaContext> context) : context(std::move(context)) {}
-  ~CudaProgram() override {
-    if (module != nullptr) {
-      context->giveBack(context->driver().cuModuleUnload, module);
-    }
-  }
-  Status load(const ProgramFile &file, Device &device);
+  Status load(const ProgramFile &file, Device &device, CudaRoofs &roofs);
   const DeviceKernel &kernel(uint32_t number) const override { return kernels[number]; }
   const std::byte *parameter(uint32_t number) const override { return weights.parameter(number); }
 
 private:
   Status loadImages(const ProgramFile &file);
-  Status loadImage(const std::byte *image);
-  Status findKernel(const manifest::Kernel &table, uint32_t target, CudaKernel &kernel);
+  Status findKernel(const manifest::Kernel &table, uint32_t target, CudaKernel &kernel) const;
 
   const std::shared_ptr<CudaContext> context;
-  void *module = nullptr;
+  std::shared_ptr<const CudaModule> module;
   std::vector<CudaKernel> kernels;
   CudaWeights weights;
 };
@@ -94,27 +82,6 @@ static bool isRefused(const Status &status) {
   return status.code() == StatusCode::DataLoss || status.code() == StatusCode::Unsupported;
 }
 
-Status CudaProgram::loadImage(const std::byte *image) {
-  const Driver &driver = context->driver();
-  std::array<char, logBytes> log{};
-  std::array<int, 2> options = {cudaJit::errorLog, cudaJit::errorLogBytes};
-  // The manual requires integers cast to pointers.
-  std::array<void *, 2> values = {log.data(), reinterpret_cast<void *>(log.size())};
-  const Status status =
-      context->call(driver.cuModuleLoadDataEx, &module, static_cast<const void *>(image),
-                    unsigned(options.size()), options.data(), values.data());
-  if (status.ok()) {
-    return {};
-  }
-  module = nullptr;
-  log.back() = '\0';
-  std::string said(log.data());
-  said.erase(said.find_last_not_of(" \n\r\t") + 1);
-  return said.empty() ? status
-                      : Status(status.code(), fmt::format("{}: {}", status.message(), said),
-                               __FILE_NAME__, __LINE__);
-}
-
 /// Loads the first image of the target that the driver accepts.
 Status CudaProgram::loadImages(const ProgramFile &file) {
   const auto *const images = file.model.images();
@@ -126,8 +93,11 @@ Status CudaProgram::loadImages(const ProgramFile &file) {
       continue;
     }
     HEDDLE_TRY(checkImageContent(file.model, i, file.images));
-    const Status status = loadImage(imageBytes(image, file.images).data());
+    Result<std::shared_ptr<const CudaModule>> loaded =
+        CudaModule::load(context, imageBytes(image, file.images).data());
+    const Status status = loaded.status();
     if (status.ok()) {
+      module = *std::move(loaded);
       return {};
     }
     if (!isRefused(status)) {
@@ -146,39 +116,17 @@ Status CudaProgram::loadImages(const ProgramFile &file) {
           __FILE_NAME__, __LINE__};
 }
 
-Status CudaProgram::findKernel(const manifest::Kernel &table, uint32_t target, CudaKernel &kernel) {
-  const Driver &driver = context->driver();
+Status CudaProgram::findKernel(const manifest::Kernel &table, uint32_t target,
+                               CudaKernel &kernel) const {
   const manifest::LaunchShape &shape = *table.launches()->Get(target);
   const char *const symbol = table.symbols()->Get(target)->c_str();
   kernel.name = table.name()->str();
   kernel.threads = shape.threads();
   kernel.shared = shape.shared();
-  if (kernel.shared > static_cast<unsigned>(context->facts().sharedOfBlock)) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("kernel {} needs {} bytes of shared memory, {} has {}",
-                                    quote(kernel.name), kernel.shared, context->facts().text(),
-                                    context->facts().sharedOfBlock));
-  }
-  HEDDLE_TRY(context->callFor(quote(symbol), driver.cuModuleGetFunction, &kernel.function, module,
-                              symbol));
-  if (kernel.shared > usualShared) {
-    HEDDLE_TRY(context->callFor(quote(kernel.name), driver.cuFuncSetAttribute, kernel.function,
-                                cudaDynamicShared, int(kernel.shared)));
-  }
-  int blocks = 0;
-  HEDDLE_TRY(context->callFor(quote(kernel.name),
-                              driver.cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks,
-                              kernel.function, int(kernel.threads), size_t(kernel.shared)));
-  if (blocks < 1) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("kernel {}: {} has not the registers for a block of {} threads",
-                                    quote(kernel.name), context->facts().text(), kernel.threads));
-  }
-  kernel.mostBlocks = static_cast<unsigned>(blocks * context->facts().multiprocessors);
-  return {};
+  return module->find(symbol, kernel);
 }
 
-Status CudaProgram::load(const ProgramFile &file, Device &device) {
+Status CudaProgram::load(const ProgramFile &file, Device &device, CudaRoofs &roofs) {
   const CudaContext::Current current(*context);
   HEDDLE_TRY(loadImages(file));
   kernels.resize(file.model.kernels()->size());
@@ -186,13 +134,16 @@ Status CudaProgram::load(const ProgramFile &file, Device &device) {
     HEDDLE_TRY(findKernel(*file.model.kernels()->Get(i), file.target, kernels[i]));
   }
   HEDDLE_TRY(describeOperands(file.model, kernels));
-  return weights.upload(file, *context, device);
+  HEDDLE_TRY(weights.upload(file, *context, device));
+  roofs.add(file.model.targets()->Get(file.target)->string_view(), module);
+  return {};
 }
 
 Result<std::unique_ptr<DeviceProgram>> loadCudaProgram(std::shared_ptr<CudaContext> context,
-                                                       Device &device, const ProgramFile &file) {
+                                                       Device &device, CudaRoofs &roofs,
+                                                       const ProgramFile &file) {
   auto program = std::make_unique<CudaProgram>(std::move(context));
-  HEDDLE_TRY(program->load(file, device));
+  HEDDLE_TRY(program->load(file, device, roofs));
   return std::unique_ptr<DeviceProgram>(std::move(program));
 }
 

@@ -34,6 +34,7 @@ static StatusCode statusCodeOf(int code) {
   case cudaCode::outOfMemory:
     return StatusCode::ResourceExhausted;
   case cudaCode::noDevice:
+  case cudaCode::notFound:
     return StatusCode::NotFound;
   case cudaCode::invalidImage:
   case cudaCode::invalidPtx:

@@ -27,6 +27,7 @@ inline constexpr int invalidPtx = 218;
 inline constexpr int jitCompilerNotFound = 221;
 inline constexpr int unsupportedPtxVersion = 222;
 inline constexpr int jitCompilationDisabled = 223;
+inline constexpr int notFound = 500;
 inline constexpr int illegalAddress = 700;
 inline constexpr int launchTimeout = 702;
 inline constexpr int contextIsDestroyed = 709;

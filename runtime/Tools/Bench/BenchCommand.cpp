@@ -117,43 +117,45 @@ static std::vector<Cost> costsByDispatch(std::span<const DispatchProfile> profil
 
 /// Returns the fraction of the time that the operations would take at the peak rate of their type;
 /// null if that is unknown.
-static Result<Json> fractionOfPeak(Bench &bench, const Operations &operations, double seconds) {
+static Json fractionOfPeak(Bench &bench, const Operations &operations, double seconds) {
   double least = 0;
   for (const auto &[arithmetic, count] : operations.by) {
     double &peak = arithmetic == Arithmetic::F32 ? bench.peak : bench.narrowPeaks[arithmetic];
     if (peak == 0) {
-      HEDDLE_ASSIGN(peak, bench.device.peak(arithmetic));
+      peak = bench.device.peak(arithmetic);
+    }
+    if (std::isinf(peak)) {
+      return {};
     }
     least += count / peak;
-  }
-  if (std::isinf(bench.peak)) {
-    return Json();
   }
   return Json(rounded(seconds > 0 ? least * 1e-9 / seconds : 0, 4));
 }
 
-/// Writes one line per kernel or dispatch. Seconds are summed over threads, so a rate is per
-/// thread; multiplied by the number of threads, it compares with the total peak.
+/// Writes one line per kernel or dispatch. Seconds are summed over lanes, so a rate is per lane;
+/// multiplied by the number of lanes, it compares with the total peak.
 static Status writeCosts(Bench &bench, const Shape &shape, std::string_view kind,
                          const std::vector<Cost> &costs, int64_t runs) {
   const double total = std::accumulate(costs.begin(), costs.end(), 0.0,
                                        [](double sum, const Cost &c) { return sum + c.seconds; });
   std::string lines;
   for (const Cost &cost : costs) {
-    const int threads = bench.options.threads;
-    const double rate = cost.seconds > 0 ? cost.operations.all * 1e-9 / cost.seconds * threads : 0;
-    Json line = {{"engine", "heddle"}, {"kind", kind}, {"threads", threads}, {"shape", shape.name}};
+    const double seconds = cost.seconds / bench.device.lanes();
+    const double rate = seconds > 0 ? cost.operations.all * 1e-9 / seconds : 0;
+    Json line = {{"engine", "heddle"},
+                 {"kind", kind},
+                 {"threads", bench.options.threads},
+                 {"shape", shape.name}};
     line["kernel"] = cost.kernel;
     if (!cost.name.empty()) {
       line["name"] = cost.name;
     }
     const auto perRun = static_cast<double>(runs);
     line["calls"] = rounded(static_cast<double>(cost.calls) / perRun, 2);
-    line["ms"] = rounded(cost.seconds / threads / perRun * 1e3, 4);
+    line["ms"] = rounded(seconds / perRun * 1e3, 4);
     line["share"] = rounded(total > 0 ? cost.seconds / total : 0, 4);
     line["gflops"] = rounded(rate, 1);
-    const double seconds = cost.seconds / threads;
-    HEDDLE_ASSIGN(line["fraction_of_peak"], fractionOfPeak(bench, cost.operations, seconds));
+    line["fraction_of_peak"] = fractionOfPeak(bench, cost.operations, seconds);
     lines += line.dump() + "\n";
   }
   return bench.lines.write(lines);
@@ -208,7 +210,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   const SessionOptions profiling = {.threads = bench.options.threads, .profile = true};
   HEDDLE_ASSIGN(Session profiled, Session::create(bench.model, profiling));
   HEDDLE_ASSIGN(const Operations operations, countOperations(bench, profiled, work));
-  HEDDLE_ASSIGN(const Json fraction, fractionOfPeak(bench, operations, seconds));
+  const Json fraction = fractionOfPeak(bench, operations, seconds);
   const auto tokens = static_cast<double>(shape.tokens());
   const double rate = operations.all * 1e-9 / seconds;
   Json line = {{"engine", "heddle"},
@@ -231,7 +233,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
 
 static Status writeMachine(Bench &bench) {
   const int threads = bench.options.threads;
-  HEDDLE_ASSIGN(const double bandwidth, bench.device.reading(beyondCaches));
+  const double bandwidth = bench.device.reading(beyondCaches);
   Json line = {{"engine", "heddle"}, {"kind", "machine"}, {"threads", threads}};
   line["isa"] = bench.model.isa();
   line["vectors"] = bench.device.vectors();
@@ -368,7 +370,7 @@ static Status measureWork(const Model &model, const BenchOptions &options, Sprea
   HEDDLE_ASSIGN(Session session, Session::create(model, {.threads = options.threads}));
   HEDDLE_ASSIGN(MeasuredDevice device, MeasuredDevice::of(model, options.threads));
   Bench bench{options, model, *entry, *input, timedOutput(*entry), note, std::move(device)};
-  HEDDLE_ASSIGN(bench.peak, bench.device.peak());
+  bench.peak = bench.device.peak();
   if (options.roofline) {
     HEDDLE_TRY(writeMachine(bench));
   }

@@ -235,14 +235,13 @@ Status CompareWork::predict() {
     HEDDLE_ASSIGN(profiles.emplace_back(), profile(side));
   }
   HEDDLE_ASSIGN(MeasuredDevice device, MeasuredDevice::of(sides[0].model, options->threads));
-  HEDDLE_ASSIGN(const double peak, device.peak());
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs(profiles, peak, device));
+  std::vector<MachineRoof> roofs = measureRoofs(profiles, device.peak(), device);
   // Models of one target share its peaks, so that no two measurements of them are between them.
   if (sides[1].model.isa() != sides[0].model.isa()) {
     HEDDLE_ASSIGN(MeasuredDevice other, MeasuredDevice::of(sides[1].model, options->threads));
-    HEDDLE_ASSIGN(roofs[1].peak, other.peak());
-    HEDDLE_ASSIGN(roofs[0].narrowPeaks, measureNarrowPeaks({profiles.data(), 1}, device));
-    HEDDLE_ASSIGN(roofs[1].narrowPeaks, measureNarrowPeaks({&profiles[1], 1}, other));
+    roofs[1].peak = other.peak();
+    roofs[0].narrowPeaks = measureNarrowPeaks({profiles.data(), 1}, device);
+    roofs[1].narrowPeaks = measureNarrowPeaks({&profiles[1], 1}, other);
   }
   for (size_t i = 0; i < sides.size(); ++i) {
     sides[i].roof = std::move(roofs[i]);

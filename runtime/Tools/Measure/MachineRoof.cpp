@@ -6,6 +6,7 @@
 #include "runtime/Tools/Lines/LineFormats.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <limits>
@@ -23,36 +24,41 @@ Result<MeasuredDevice> MeasuredDevice::of(const Model &model, int threads) {
   return MeasuredDevice(devices.front(), std::string(model.isa()), threads);
 }
 
-Result<double> MeasuredDevice::orInfinite(Result<double> measured) {
-  if (measured.status().code() != StatusCode::Unsupported) {
-    return measured;
+double MeasuredDevice::orInfinite(const Result<double> &measured) {
+  if (measured.ok()) {
+    return *measured;
   }
-  if (!std::exchange(hasNoted, true)) {
-    fmt::print(stderr, "heddle: note: {}: nothing is held against it\n",
-               measured.status().message());
+  const std::string_view reason = measured.status().message();
+  if (noted.emplace(reason).second) {
+    fmt::print(stderr, "heddle: note: {}: nothing is held against it\n", reason);
   }
   return std::numeric_limits<double>::infinity();
 }
 
-Result<double> MeasuredDevice::peak(Arithmetic arithmetic) {
+double MeasuredDevice::peak(Arithmetic arithmetic) {
   return orInfinite(device->measurePeak(threads, arithmetic, target));
 }
 
-Result<double> MeasuredDevice::reading(uint64_t bytes) {
+double MeasuredDevice::reading(uint64_t bytes) {
   return orInfinite(device->measureReading(threads, bytes));
+}
+
+/// Infinite limits are unknown.
+static double higherOf(double one, double other) {
+  return std::isinf(one) ? other : std::isinf(other) ? one : std::max(one, other);
 }
 
 MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other) {
   MachineRoof higher = one;
-  higher.peak = std::max(one.peak, other.peak);
+  higher.peak = higherOf(one.peak, other.peak);
   for (const auto &[arithmetic, peak] : other.narrowPeaks) {
-    double &known = higher.narrowPeaks[arithmetic];
-    known = std::max(known, peak);
+    double &known = higher.narrowPeaks.emplace(arithmetic, peak).first->second;
+    known = higherOf(known, peak);
   }
   for (auto &[name, entry] : higher.entries) {
     const auto found = other.entries.find(name);
     if (found != other.entries.end()) {
-      entry.bandwidth = std::max(entry.bandwidth, found->second.bandwidth);
+      entry.bandwidth = higherOf(entry.bandwidth, found->second.bandwidth);
     }
   }
   return higher;
@@ -71,9 +77,8 @@ double leastSeconds(std::span<const DispatchProfile> profile, const MachineRoof 
                          });
 }
 
-Result<std::vector<MachineRoof>>
-measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
-             const MeasureReading &measure) {
+std::vector<MachineRoof> measureRoofs(std::span<const std::vector<DispatchProfile>> profiles,
+                                      double peak, const MeasureReading &measure) {
   std::vector<MachineRoof> roofs(profiles.size(), MachineRoof{.peak = peak, .entries = {}});
   for (size_t i = 0; i < profiles.size(); ++i) {
     for (const DispatchProfile &dispatch : profiles[i]) {
@@ -97,23 +102,23 @@ measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak
   for (EntryRoof *const entry : entries) {
     const double bytes = std::min(entry->passBytes, static_cast<double>(beyondCaches));
     if (bandwidth == 0 || bytes < measured * alike) {
-      HEDDLE_ASSIGN(const double found, measure(static_cast<uint64_t>(bytes)));
+      const double found = measure(static_cast<uint64_t>(bytes));
+      bandwidth = bandwidth == 0 ? found : higherOf(bandwidth, found);
       measured = bytes;
-      bandwidth = std::max(bandwidth, found);
     }
     entry->bandwidth = bandwidth;
   }
   return roofs;
 }
 
-Result<std::map<Arithmetic, double>>
+std::map<Arithmetic, double>
 measureNarrowPeaks(std::span<const std::vector<DispatchProfile>> profiles, MeasuredDevice &device) {
   std::map<Arithmetic, double> narrowPeaks;
   for (const std::vector<DispatchProfile> &profile : profiles) {
     for (const DispatchProfile &dispatch : profile) {
       double &narrowPeak = narrowPeaks[dispatch.arithmetic];
       if (narrowPeak == 0 && dispatch.arithmetic != Arithmetic::F32) {
-        HEDDLE_ASSIGN(narrowPeak, device.peak(dispatch.arithmetic));
+        narrowPeak = device.peak(dispatch.arithmetic);
       }
     }
   }
@@ -121,24 +126,37 @@ measureNarrowPeaks(std::span<const std::vector<DispatchProfile>> profiles, Measu
   return narrowPeaks;
 }
 
-Result<std::vector<MachineRoof>>
-measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
-             MeasuredDevice &device) {
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs,
-                measureRoofs(profiles, peak, [&](uint64_t bytes) -> Result<double> {
-                  return device.reading(bytes);
-                }));
-  HEDDLE_ASSIGN(const auto narrowPeaks, measureNarrowPeaks(profiles, device));
+std::vector<MachineRoof> measureRoofs(std::span<const std::vector<DispatchProfile>> profiles,
+                                      double peak, MeasuredDevice &device) {
+  std::vector<MachineRoof> roofs =
+      measureRoofs(profiles, peak, [&](uint64_t bytes) { return device.reading(bytes); });
+  const auto narrowPeaks = measureNarrowPeaks(profiles, device);
   for (MachineRoof &roof : roofs) {
     roof.narrowPeaks = narrowPeaks;
   }
   return roofs;
 }
 
+std::string_view nameOf(Arithmetic arithmetic) {
+  switch (arithmetic) {
+  case Arithmetic::F32:
+    return "f32";
+  case Arithmetic::Integers:
+    return "integers";
+  case Arithmetic::Bf16:
+    return "bf16";
+  case Arithmetic::Tf32:
+    return "tf32";
+  case Arithmetic::Tf32x3:
+    return "tf32x3";
+  }
+  return "";
+}
+
 nlohmann::ordered_json narrowPeaksRecord(const MachineRoof &roof) {
   nlohmann::ordered_json record = nlohmann::ordered_json::object();
   for (const auto &[arithmetic, peak] : roof.narrowPeaks) {
-    record[arithmetic == Arithmetic::Bf16 ? "bf16" : "integers"] = rounded(peak, 1);
+    record[std::string(nameOf(arithmetic))] = rounded(peak, 1);
   }
   return record;
 }

@@ -9,11 +9,13 @@
 #include "heddle/Session.h"
 #include "runtime/Device/Device.h"
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +34,7 @@ struct EntryRoof {
 };
 
 struct MachineRoof {
-  /// 10^9 operations per second, of the threads used together.
+  /// 10^9 operations per second, of the threads used together; infinite if it is not known.
   double peak = 0;
   /// The same for the types of products other than f32 that occur.
   std::map<Arithmetic, double> narrowPeaks = {};
@@ -44,37 +46,41 @@ struct MachineRoof {
 };
 
 /// The device that a model runs on, as far as it can be measured, and as the target that runs uses
-/// it. Where Heddle cannot do that yet, a note on standard error says so once, and the limit is
-/// infinite: nothing is held against it.
+/// it. If a measurement fails, a note on standard error says why, each reason once, and the limit
+/// is infinite: nothing is held against it.
 class MeasuredDevice {
 public:
   static Result<MeasuredDevice> of(const Model &model, int threads);
 
   /// Returns 10^9 operations per second of all threads together.
-  Result<double> peak(Arithmetic arithmetic = Arithmetic::F32);
+  double peak(Arithmetic arithmetic = Arithmetic::F32);
   /// Returns 10^9 bytes per second for repeated reads of `bytes` bytes.
-  Result<double> reading(uint64_t bytes);
+  double reading(uint64_t bytes);
+  /// Returns over how many lanes the times of dispatches are spread: a GPU is one, whatever the
+  /// number of threads.
+  int lanes() const { return device->sharesHostMemory() ? threads : 1; }
   std::string_view vectors() const { return device->vectors(target); }
 
 private:
   MeasuredDevice(std::shared_ptr<Device> device, std::string target, int threads)
       : device(std::move(device)), target(std::move(target)), threads(threads) {}
-  Result<double> orInfinite(Result<double> measured);
+  double orInfinite(const Result<double> &measured);
 
   std::shared_ptr<Device> device;
   std::string target;
   int threads;
-  bool hasNoted = false;
+  std::set<std::string, std::less<>> noted;
 };
 
 /// Returns the higher of two measurements of the same limits: disturbances only lower a
-/// measurement.
+/// measurement. One that has failed does not count.
 MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other);
 
 /// Returns whether two measurements of a limit, before and after the work, differ so much that
 /// other work on the machine must have disturbed one of them, and possibly the work itself.
 inline bool isDisturbed(double before, double after) {
-  return (before < after ? before / after : after / before) < 0.9;
+  return std::isfinite(before) && std::isfinite(after) &&
+         (before < after ? before / after : after / before) < 0.9;
 }
 
 /// The minimum seconds for operations and for reading; the longer of the two is the bound.
@@ -91,21 +97,22 @@ LeastTime leastTime(const DispatchProfile &dispatch, const MachineRoof &roof);
 double leastSeconds(std::span<const DispatchProfile> profile, const MachineRoof &roof);
 
 /// Measures 10^9 bytes per second for repeated reads of `bytes` bytes.
-using MeasureReading = std::function<Result<double>(uint64_t bytes)>;
+using MeasureReading = std::function<double(uint64_t bytes)>;
 
 /// Returns the roofs of several profiles, in order. To keep the profiles comparable, passes that
 /// read similar amounts are measured once, and a pass that reads less never gets a lower rate.
-Result<std::vector<MachineRoof>>
-measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
-             const MeasureReading &measure);
+std::vector<MachineRoof> measureRoofs(std::span<const std::vector<DispatchProfile>> profiles,
+                                      double peak, const MeasureReading &measure);
 /// As above, measured on a device.
-Result<std::vector<MachineRoof>>
-measureRoofs(std::span<const std::vector<DispatchProfile>> profiles, double peak,
-             MeasuredDevice &device);
+std::vector<MachineRoof> measureRoofs(std::span<const std::vector<DispatchProfile>> profiles,
+                                      double peak, MeasuredDevice &device);
 
 /// The peaks of the products in profiles that are not of f32.
-Result<std::map<Arithmetic, double>>
+std::map<Arithmetic, double>
 measureNarrowPeaks(std::span<const std::vector<DispatchProfile>> profiles, MeasuredDevice &device);
+
+/// Returns the name of a type of products for users: "integers", "bf16", "tf32".
+std::string_view nameOf(Arithmetic arithmetic);
 
 /// {"integers": 10^9 operations per second}, of products that are not of f32.
 nlohmann::ordered_json narrowPeaksRecord(const MachineRoof &roof);

@@ -24,17 +24,16 @@ double MeasuredWork::outside() const {
 }
 
 /// Measures the limits of the machine for the work of a profile.
-static Result<MachineRoof> measureRoof(const std::vector<DispatchProfile> &profile, double peak,
-                                       MeasuredDevice &device) {
-  HEDDLE_ASSIGN(std::vector<MachineRoof> roofs, measureRoofs({&profile, 1}, peak, device));
-  return std::move(roofs.front());
+static MachineRoof measureRoof(const std::vector<DispatchProfile> &profile, double peak,
+                               MeasuredDevice &device) {
+  return std::move(measureRoofs({&profile, 1}, peak, device).front());
 }
 
 Result<MeasuredWork> measureWork(ProfileWork &work, const ProfileOptions &options, double peak,
                                  MeasuredDevice &device, const std::function<Status()> &goOn) {
   work.resetProfile();
   HEDDLE_TRY(work.run());
-  HEDDLE_ASSIGN(const MachineRoof before, measureRoof(work.profile(), peak, device));
+  const MachineRoof before = measureRoof(work.profile(), peak, device);
   std::vector<double> seconds;
   std::vector<std::vector<DispatchProfile>> profiles;
   for (int64_t run = 0; run < options.runs; ++run) {
@@ -47,15 +46,15 @@ Result<MeasuredWork> measureWork(ProfileWork &work, const ProfileOptions &option
     HEDDLE_TRY(goOn());
   }
   const std::vector<DispatchProfile> profile = medianProfile(profiles);
-  HEDDLE_ASSIGN(const double peakAfter, device.peak());
-  HEDDLE_ASSIGN(const MachineRoof after, measureRoof(profile, peakAfter, device));
+  const double peakAfter = device.peak();
+  const MachineRoof after = measureRoof(profile, peakAfter, device);
   MeasuredWork measured = {
       .title = work.title(), .tokens = work.tokens(), .times = RunTimes(seconds)};
   measured.runs = options.runs;
   measured.peaks[0] = peak;
   measured.peaks[1] = peakAfter;
   measured.roof = higherOf(before, after);
-  measured.rows = profileRows(profile, options.by, options.threads, measured.roof);
+  measured.rows = profileRows(profile, options.by, device.lanes(), measured.roof);
   measured.selection = work.selection();
   measured.steps = work.steps();
   return measured;

@@ -120,10 +120,11 @@ static std::string table(const MeasuredWork &measured) {
                 ? std::string("\n")
                 : fmt::format(", at {:.1f} GB/s at best\n", entry.bandwidth);
   }
-  const Json narrowPeaks = narrowPeaksRecord(measured.roof);
-  for (const auto &[kind, peak] : narrowPeaks.items()) {
-    text +=
-        fmt::format("products of {}: {:.1f} 10^9 operations/s at best\n", kind, peak.get<double>());
+  for (const auto &[arithmetic, peak] : measured.roof.narrowPeaks) {
+    if (std::isfinite(peak)) {
+      text += fmt::format("products of {}: {:.1f} 10^9 operations/s at best\n", nameOf(arithmetic),
+                          peak);
+    }
   }
   text += selectionText(measured.selection) + stepsText(measured.steps);
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
@@ -198,6 +199,18 @@ static Status writeTrace(std::vector<std::unique_ptr<ProfileWork>> &works,
   return file.finish();
 }
 
+/// Returns "; 117.5 GFLOP/s, 12.1 GB/s from memory", as far as these are known.
+static std::string limitsText(double peak, double bandwidth) {
+  std::vector<std::string> known;
+  if (std::isfinite(peak)) {
+    known.push_back(fmt::format("{:.1f} GFLOP/s", peak));
+  }
+  if (std::isfinite(bandwidth)) {
+    known.push_back(fmt::format("{:.1f} GB/s from memory", bandwidth));
+  }
+  return known.empty() ? "" : fmt::format("; {}", fmt::join(known, ", "));
+}
+
 /// Opens a file before anything is measured, so that an invalid name is reported at once.
 static Result<std::optional<OutputStream>> openIfNamed(const std::string &path) {
   if (path.empty()) {
@@ -255,8 +268,8 @@ Status execute(const ProfileOptions &given) {
   HEDDLE_ASSIGN(std::optional<OutputStream> recordFile, openIfNamed(options.output));
   HEDDLE_ASSIGN(auto works, makeProfileWork(model, options));
   HEDDLE_ASSIGN(MeasuredDevice device, MeasuredDevice::of(model, options.threads));
-  HEDDLE_ASSIGN(double peak, device.peak());
-  HEDDLE_ASSIGN(const double bandwidth, device.reading(beyondCaches));
+  double peak = device.peak();
+  const double bandwidth = device.reading(beyondCaches);
   Json record = machineRecord(model, options, peak, bandwidth);
   record["works"] = Json::array();
   OutputStream out = OutputStream::standard();
@@ -264,17 +277,14 @@ Status execute(const ProfileOptions &given) {
     HEDDLE_TRY(out.write(fmt::format(
         "{}: {}, {}, {} {}{}\n", options.model,
         precisionText(model.precision(), keptLayersOf(model)), model.isa(), options.threads,
-        options.threads == 1 ? "thread" : "threads",
-        std::isinf(peak)
-            ? ""
-            : fmt::format("; {:.1f} GFLOP/s, {:.1f} GB/s from memory", peak, bandwidth))));
+        options.threads == 1 ? "thread" : "threads", limitsText(peak, bandwidth))));
   }
   SpreadNote note;
   for (const std::unique_ptr<ProfileWork> &work : works) {
     HEDDLE_ASSIGN(const MeasuredWork measured, measureWork(*work, options, peak, device));
     note.add(measured.title, measured.times);
     // Before the next work, the peak is that after this one, or higher.
-    peak = std::max(measured.peaks[0], measured.peaks[1]);
+    peak = measured.roof.peak;
     record["works"].push_back(recordOf(measured));
     if (!options.json) {
       HEDDLE_TRY(out.write(table(measured)));

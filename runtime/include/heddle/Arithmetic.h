@@ -16,6 +16,10 @@ enum class Arithmetic : uint8_t {
   Integers,
   /// bf16 operands with f32 sums.
   Bf16,
+  /// f32 operands that a GPU rounds to tf32, and those that it splits into two tf32 numbers, for
+  /// three products. Only profiles have these: in compiled models they are F32.
+  Tf32,
+  Tf32x3,
 };
 
 } // namespace heddle

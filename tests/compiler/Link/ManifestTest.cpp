@@ -65,6 +65,29 @@ TEST_F(ManifestTest, SaysWhatWasKept) {
   EXPECT_EQ(layers.bytes(), 5184u);
 }
 
+TEST_F(ManifestTest, SaysWhatF32ProductsAreComputedAs) {
+  const std::pair<std::string, manifest::FloatProducts> notes[] = {
+      {"", manifest::FloatProducts::Exact},
+      {" attributes {dataflow.float_products = \"tf32\"}", manifest::FloatProducts::Tf32},
+      {" attributes {dataflow.float_products = \"tf32x3\"}", manifest::FloatProducts::Tf32x3}};
+  for (const auto &[note, products] : notes) {
+    builder.Clear();
+    std::string noted = program.str();
+    const size_t computes = noted.find("computes #dataflow.contract");
+    ASSERT_NE(computes, std::string::npos);
+    noted.insert(noted.find(" {\n", computes), note);
+    const manifest::Manifest *written = build(noted, someInputs());
+    ASSERT_NE(written, nullptr) << error;
+    const auto *dispatches = written->entries()->Get(0)->dispatches();
+    for (const manifest::Dispatch *const dispatch : *dispatches) {
+      const bool isProduct = dispatch->name()->str() == "layer.0.output";
+      EXPECT_EQ(dispatch->float_products(), isProduct ? products : manifest::FloatProducts::Exact)
+          << note;
+      EXPECT_EQ(dispatch->arithmetic(), manifest::Arithmetic::F32);
+    }
+  }
+}
+
 TEST_F(ManifestTest, LeavesRoomForTheChecksumOfTheCode) {
   ASSERT_NE(build(program, someInputs()), nullptr) << error;
   auto *table = flatbuffers::GetMutableRoot<flatbuffers::Table>(builder.GetBufferPointer());

@@ -70,7 +70,8 @@ dispatches(FlatBufferBuilder &builder, const std::vector<DispatchSpec> &list, si
         builder, dispatch.kernel, dispatch.finish, operands, grid, spaces, name, dispatch.flops,
         dispatch.flopsPerKey, dispatch.weightBytesPerRow, dispatch.written, dispatch.countedRows,
         dispatch.countedKeys, /*most_keys=*/0, dispatch.chosenGroups, dispatch.chosenBy,
-        static_cast<manifest::Arithmetic>(dispatch.arithmetic), dispatch.rowByRow));
+        static_cast<manifest::Arithmetic>(dispatch.arithmetic), dispatch.rowByRow,
+        static_cast<manifest::FloatProducts>(dispatch.floatProducts)));
   }
   return result;
 }

@@ -167,6 +167,8 @@ ModelSpec modelWithImages() {
 
 std::string emulatedImage() { return readBytes(HEDDLE_FIXTURE_IMAGE); }
 
+std::string olderImage() { return readBytes(HEDDLE_FIXTURE_OLDER); }
+
 std::string untaughtImage() { return readBytes(HEDDLE_FIXTURE_UNTAUGHT); }
 
 void setImages(ModelSpec &spec,

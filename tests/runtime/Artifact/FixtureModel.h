@@ -105,6 +105,7 @@ struct DispatchSpec {
   uint32_t chosenBy = 0;
   uint8_t arithmetic = 0;
   bool rowByRow = false;
+  uint8_t floatProducts = 0;
 };
 
 struct LoopSpec {
@@ -233,8 +234,10 @@ ModelSpec modelWithImages();
 /// Returns the model with an additional target, sm_80, with an image of its kernels for the
 /// emulated GPU.
 ModelSpec withDevice(ModelSpec spec);
-/// Returns the image; and one that requires features that the emulated GPU lacks.
+/// Returns the image; one without the kernels that measure a GPU; and one that requires features
+/// that the emulated GPU lacks.
 std::string emulatedImage();
+std::string olderImage();
 std::string untaughtImage();
 /// Sets the images of the last target.
 void setImages(ModelSpec &spec,

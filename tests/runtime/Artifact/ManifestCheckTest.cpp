@@ -513,6 +513,8 @@ static const Case dispatchCases[] = {
      "rows choose by operand 1, which has no integer for each of them"},
     {"unknownArithmetic", [](auto &m) { encode(m).dispatches[0].arithmetic = 3; },
      "multiplies in arithmetic 3, expected at most 2"},
+    {"unknownFloatProducts", [](auto &m) { encode(m).dispatches[0].floatProducts = 4; },
+     "rounds operands to kind 4, expected at most 3"},
     {"byteOffsetAlignment",
      [](auto &m) { encode(m).dispatches[1].operands[1] = manifest::Operand(6, 2); },
      "begins at byte 2"},

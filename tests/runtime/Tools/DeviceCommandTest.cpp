@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace heddle::tools {
 
@@ -98,22 +99,95 @@ TEST_F(DeviceCommand, InfoListsDevices) {
   EXPECT_EQ(info["no_gpu"].get<std::string>().find(noDriver), 0u);
 }
 
-TEST_F(DeviceCommand, MeasuresNoRoof) {
+TEST_F(DeviceCommand, HoldsKernelsAgainstRoofs) {
   const Outcome bench = runHeddle(
       {"bench", model, "--device", "cuda", "--shapes", "1x4", "--runs", "1", "--roofline"},
       withGpu());
   EXPECT_EQ(bench.code, 0) << bench.error;
-  EXPECT_EQ(bench.error, "heddle: note: GPU 0 (emulated): Heddle cannot measure the peak rate of a "
-                         "GPU yet: nothing is held against it\n");
-  const json machine = json::parse(bench.output.substr(0, bench.output.find('\n')));
+  EXPECT_EQ(bench.error, "");
+  std::istringstream lines(bench.output);
+  std::string first;
+  std::getline(lines, first);
+  const json machine = json::parse(first);
   EXPECT_EQ(machine["vectors"], "GPU 0 (emulated)");
+  EXPECT_GT(machine["peak_gflops"].get<double>(), 0);
+  EXPECT_GT(machine["bandwidth_gb_per_s"].get<double>(), 0);
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(json::parse(line)["fraction_of_peak"].is_number()) << line;
+  }
+  EXPECT_GT(count, 1U);
+  const std::vector<std::string> arguments = {"profile",  model, "--device", "cuda",
+                                              "--shapes", "1x4", "--runs",   "1"};
+  const Outcome profile = runHeddle(arguments, withGpu());
+  EXPECT_EQ(profile.code, 0) << profile.error;
+  EXPECT_EQ(profile.error, "");
+  for (const char *const part : {" GFLOP/s, ", " GB/s from memory\n", " GB/s at best\n", "% "}) {
+    EXPECT_NE(profile.output.find(part), std::string::npos) << part << " in " << profile.output;
+  }
+  std::vector<std::string> asJson = arguments;
+  asJson.emplace_back("--json");
+  const json record = json::parse(runHeddle(asJson, withGpu()).output);
+  EXPECT_GT(record["peak_gflops"].get<double>(), 0);
+  const json work = record["works"][0];
+  EXPECT_GT(work["entries"][0]["roof_gb_per_s"].get<double>(), 0);
+  // Rounded to four digits: that of a slow row may be none.
+  double fractions = 0;
+  for (const json &row : work["rows"]) {
+    fractions += row["fraction_of_roof"].get<double>();
+  }
+  EXPECT_GT(fractions, 0) << work;
+  // The same limits before and after the runs: a GPU is measured once.
+  EXPECT_EQ(work["peak_gflops_before"], work["peak_gflops_after"]);
+  EXPECT_EQ(work["disturbed"], false);
+}
+
+/// Bench and profile of a model print no limit, and one note, which ends so.
+static void expectNoRoof(const std::string &model, const ProcessOptions &options,
+                         const std::string &reason) {
+  const std::string note = "heddle: note: " + reason + ": nothing is held against it\n";
+  const Outcome bench = runHeddle(
+      {"bench", model, "--device", "cuda", "--shapes", "1x4", "--runs", "1", "--roofline"},
+      options);
+  EXPECT_EQ(bench.code, 0) << bench.error;
+  EXPECT_EQ(bench.error, note);
+  const json machine = json::parse(bench.output.substr(0, bench.output.find('\n')));
   EXPECT_TRUE(machine["peak_gflops"].is_null());
   EXPECT_EQ(bench.output.find("\"fraction_of_peak\":0"), std::string::npos) << bench.output;
-  const Outcome profile = runHeddle(
-      {"profile", model, "--device", "cuda", "--shapes", "1x4", "--runs", "1"}, withGpu());
+  const Outcome profile =
+      runHeddle({"profile", model, "--device", "cuda", "--shapes", "1x4", "--runs", "1"}, options);
   EXPECT_EQ(profile.code, 0) << profile.error;
+  EXPECT_EQ(profile.error, note);
   EXPECT_EQ(profile.output.find("inf"), std::string::npos) << profile.output;
+  EXPECT_EQ(profile.output.find("from memory"), std::string::npos) << profile.output;
   EXPECT_NE(profile.output.find("linear"), std::string::npos) << profile.output;
+}
+
+TEST_F(DeviceCommand, SaysWhyThereAreNoRoofs) {
+  fixture::ModelSpec older = fixture::withDevice(fixture::model());
+  fixture::setImages(older, {{manifest::ImageKind::Host, fixture::olderImage()}});
+  const std::string path = folder / "older.so";
+  ASSERT_EQ(fixture::write(older, path).message(), "");
+  expectNoRoof(
+      path, withGpu(),
+      "GPU 0 (emulated): the image for sm_80 has no kernels that measure the GPU, expected "
+      "them of a newer heddlec");
+}
+
+// Measuring fails, and work goes on: loading has found five kernels before.
+TEST_F(DeviceCommand, AFailedMeasurementIsANote) {
+  ProcessOptions options = withGpu();
+  options.environment.emplace_back("HEDDLE_EMULATOR_FAIL=cuModuleGetFunction:6:1");
+  const Outcome profile =
+      runHeddle({"profile", model, "--device", "cuda", "--shapes", "1x4", "--runs", "1"}, options);
+  EXPECT_EQ(profile.code, 0) << profile.error;
+  EXPECT_EQ(profile.error.find("heddle: note: GPU 0 (emulated): cuModuleGetFunction of "
+                               "\"roof$multiply_f32\" failed with "),
+            0U)
+      << profile.error;
+  // What was measured is printed: the peak after the runs, and the bandwidth.
+  EXPECT_EQ(profile.output.find("inf"), std::string::npos) << profile.output;
+  EXPECT_NE(profile.output.find(" GB/s from memory\n"), std::string::npos) << profile.output;
 }
 
 } // namespace heddle::tools

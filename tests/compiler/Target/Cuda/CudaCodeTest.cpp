@@ -6,6 +6,7 @@
 #include "compiler/CompileOptions.h"
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Pipeline.h"
+#include "heddle/RoofKernels.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -89,11 +90,83 @@ TEST_F(CudaCodeTest, PtxNamesItsTarget) {
 
 TEST_F(CudaCodeTest, EveryKernelHasAnEntry) {
   const std::vector<std::string> names = definitions(ptxOf(kProgram, "sm_80"), ".visible .entry ");
-  EXPECT_EQ(names, (std::vector<std::string>{"gelu", "norm$$of$2d48", "norm$$of$2d48$$finish"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"gelu", "norm$$of$2d48", "norm$$of$2d48$$finish",
+                                             "roof$multiply_f32", "roof$multiply_bf16",
+                                             "roof$multiply_tf32", "roof$read"}));
   // The manifest uses the same names.
   const TargetDescription &target = *findTarget("sm_80");
   EXPECT_EQ(target.backend->symbolOf("norm.of-48", target), names[1]);
   EXPECT_EQ(target.backend->symbolOf(finishKernelName("norm.of-48"), target), names[2]);
+}
+
+/// Returns the text of an entry, and how often it contains another text.
+std::string entryOf(const std::string &ptx, const std::string &name) {
+  const size_t begin = ptx.find(".visible .entry " + name + "(");
+  return begin == std::string::npos ? std::string()
+                                    : ptx.substr(begin, ptx.find("\tret;", begin) - begin);
+}
+size_t countOf(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+// The loops that measure a GPU have the instructions of products, and none that they can do
+// without.
+TEST_F(CudaCodeTest, RoofsUseTheInstructionsOfProducts) {
+  for (const std::string target : {"sm_80", "sm_90a"}) {
+    const std::string ptx = ptxOf(kProgram, target);
+    const auto expectLoop = [&](Roof roof, const std::string &instruction, size_t count,
+                                size_t others) {
+      const std::string entry = entryOf(ptx, infoOf(roof).entry);
+      const std::string threads = ".reqntid " + std::to_string(infoOf(roof).threads) + "\n";
+      EXPECT_NE(entry.find(threads), std::string::npos) << infoOf(roof).entry << entry;
+      // From the label before the instruction to the jump back to it.
+      const size_t at = entry.find(instruction);
+      ASSERT_NE(at, std::string::npos) << infoOf(roof).entry;
+      const size_t begin = entry.rfind("\n$L", at) + 1;
+      const std::string label = entry.substr(begin, entry.find(':', begin) - begin);
+      const size_t jump = entry.find(label + ";", at);
+      ASSERT_NE(jump, std::string::npos) << label << entry;
+      const std::string loop = entry.substr(begin, jump - begin);
+      EXPECT_EQ(countOf(loop, instruction), count) << loop;
+      EXPECT_LE(countOf(loop, ";\n"), count + others) << loop;
+      EXPECT_EQ(countOf(loop, ".local"), 0U) << loop;
+    };
+    // Counting rounds takes an addition and a comparison.
+    expectLoop(Roof::MultiplyF32, "fma.rn.f32", 128, 2);
+    expectLoop(Roof::MultiplyTf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8, 2);
+    expectLoop(Roof::Read, "ld.volatile.global.v4.b32", 8, 100);
+    if (target == "sm_80") {
+      expectLoop(Roof::MultiplyBf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 8, 2);
+      EXPECT_EQ(entryOf(ptx, infoOf(Roof::WarpgroupsMultiplyBf16).entry), "");
+    } else {
+      // Each has a predicate and sets it. For a round: another predicate as a number, a fence, a
+      // commit and a wait.
+      expectLoop(Roof::WarpgroupsMultiplyBf16,
+                 "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16", 4, 4 * 2 + 8);
+      EXPECT_EQ(entryOf(ptx, infoOf(Roof::MultiplyBf16).entry), "");
+    }
+  }
+}
+
+TEST_F(CudaCodeTest, RoofsDependOnTheTargetAlone) {
+  const auto roofsOf = [](const std::string &ptx) {
+    return ptx.substr(ptx.find(std::string(".visible .entry ") + infoOf(Roof::MultiplyF32).entry));
+  };
+  const std::string other = R"(
+dataflow.kernel @roof.read : (!dataflow.buffer<[tokens, 8], f32>) -> !dataflow.buffer<[tokens, 8], f32>
+    computes #dataflow.rows<width = 8> {
+^bb0(%x: f32):
+  dataflow.yield %x
+}
+)";
+  const std::string ptx = ptxOf(other, "sm_80");
+  EXPECT_EQ(roofsOf(ptx), roofsOf(ptxOf(kProgram, "sm_80")));
+  // No kernel of a model has the name of one of them.
+  EXPECT_EQ(definitions(ptx, ".visible .entry ").front(), "roof$$read");
 }
 
 TEST_F(CudaCodeTest, ImagesEndInZero) {
@@ -131,9 +204,31 @@ module { module @sm_80 {
 
 TEST(EntryName, IsLegalAndOfOneKernel) {
   std::set<std::string> names;
-  for (const char *const kernel :
-       {"a", "a.b", "a$b", "a$$b", "a b", "a_b", "1", "k$31", "k1", "k", "", "_", "$", ".", "ä",
-        "a$20b", "a+b", "contract_48x32_gelu.finish"}) {
+  for (const RoofKernel &roof : roofKernels) {
+    names.insert(roof.entry);
+  }
+  for (const char *const kernel : {"a",
+                                   "a.b",
+                                   "a$b",
+                                   "a$$b",
+                                   "a b",
+                                   "a_b",
+                                   "1",
+                                   "k$31",
+                                   "k1",
+                                   "k",
+                                   "",
+                                   "_",
+                                   "$",
+                                   ".",
+                                   "ä",
+                                   "a$20b",
+                                   "a+b",
+                                   "contract_48x32_gelu.finish",
+                                   "roof$read",
+                                   "roof.read",
+                                   "roof$multiply_f32",
+                                   "roof$multiply_bf16"}) {
     const std::string name = entryName(kernel);
     EXPECT_TRUE(names.insert(name).second) << kernel << " is " << name;
     ASSERT_FALSE(name.empty());

@@ -34,6 +34,12 @@ module @sm_80 {
 // CHECK: llvm.return
 // A blank is no letter of PTX, nor is a point.
 // CHECK: llvm.func @norm$20384$$finish(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel
+// After them come the kernels that measure the GPU.
+// CHECK: func.func private @roof$multiply_f32$body(%{{.*}}: !llvm.ptr) {
+// CHECK: llvm.func @roof$multiply_f32(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
+// CHECK: llvm.func @roof$multiply_bf16(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
+// CHECK: llvm.func @roof$multiply_tf32(
+// CHECK: llvm.func @roof$read(
 
 // Kernels stay functions, since entries write what they take for constant; tiles do not.
 // LLVM-LABEL: module @sm_80

@@ -139,13 +139,3 @@ TEST(FindDevices, DescribesAll) {
             "cuDeviceGetCount failed with CUDA_ERROR_UNKNOWN (999): unknown error");
   EmulatedGpu::get().fail(nullptr, 0, 0);
 }
-
-TEST(CudaDevice, SaysWhatItCannotMeasure) {
-  const auto devices = openDevices("cuda");
-  ASSERT_TRUE(devices.ok());
-  const Status peak = devices->front()->measurePeak(1, Arithmetic::F32, "").status();
-  EXPECT_EQ(peak.code(), StatusCode::Unsupported);
-  EXPECT_EQ(peak.message(), "GPU 0 (emulated): Heddle cannot measure the peak rate of a GPU yet");
-  EXPECT_EQ(devices->front()->measureReading(1, 64).status().message(),
-            "GPU 0 (emulated): Heddle cannot measure the bandwidth of a GPU yet");
-}

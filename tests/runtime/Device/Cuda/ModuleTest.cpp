@@ -88,7 +88,7 @@ TEST(Module, DamagedImage) {
 TEST(Module, MissingEntry) {
   ModelSpec spec = withDevice(model());
   spec.kernels[1].symbols[2] = "nowhere";
-  expectFailure(loadOn("cuda", spec, "images.so").status(), StatusCode::Internal,
+  expectFailure(loadOn("cuda", spec, "images.so").status(), StatusCode::NotFound,
                 "GPU 0 (emulated): cuModuleGetFunction of \"nowhere\" failed with "
                 "CUDA_ERROR_NOT_FOUND (500): named symbol not found");
 }
