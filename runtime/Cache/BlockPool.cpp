@@ -47,7 +47,7 @@ std::byte *BlockPool::memory(size_t cache) const {
   for (size_t i = 0; i < cache; ++i) {
     before += partOf(shapes[i]);
   }
-  return space.data() + before;
+  return space.size() == 0 ? nullptr : space.data() + before;
 }
 
 Status BlockPool::checkRoom(int64_t blocks, uint64_t promised) const {

@@ -58,7 +58,7 @@ public:
                                   int64_t positions = HEDDLE_BLOCK);
 
   /// Returns where a cache's part of block 0 begins; blockStride() is the distance between blocks
-  /// in bytes.
+  /// in bytes. Null if the budget is less than a block.
   std::byte *memory(size_t cache) const;
   uint64_t blockBytes() const { return stride; }
 

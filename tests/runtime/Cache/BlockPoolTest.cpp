@@ -30,6 +30,13 @@ TEST(BlockPool, LaysTheCachesOfAGroupSideBySide) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(pool.memory(0)) % HEDDLE_ALIGNMENT, 0u);
 }
 
+TEST(BlockPool, HasNoMemoryForLessThanABlock) {
+  CacheBudget budget{blockBytes - 1};
+  const BlockPool pool = makePool(budget);
+  EXPECT_EQ(pool.memory(0), nullptr);
+  EXPECT_EQ(pool.memory(1), nullptr);
+}
+
 TEST(BlockPool, GivesTheSameNumbersForTheSameCalls) {
   CacheBudget budget{10 * blockBytes};
   BlockPool pool = makePool(budget);
