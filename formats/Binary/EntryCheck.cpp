@@ -86,12 +86,15 @@ Status EntryChecker::checkSpaces() const {
 }
 
 /// Checks that an entry that reads caches or states of earlier runs, whose runs may begin in the
-/// middle of a sequence, has no spaces derived from its rows except choices of single rows. An entry
-/// that only writes them, as an encoder for its decoder, runs over whole sequences.
+/// middle of a sequence, has no spaces derived from its rows except choices of single rows. An
+/// encoder runs over whole sequences, and may write the state that its decoder begins with. (In
+/// other entries a kernel may update a state in place.)
 Status EntryChecker::checkDerived() const {
+  const bool encodes = entry.name()->string_view() == encodeEntry;
   const auto isRead = [&](const manifest::Operand *operand, bool isWritten) {
     const Location location = entry.buffers()->Get(operand->buffer())->location();
-    return !isWritten && (location == Location::State || location == Location::Cache);
+    return (location == Location::State && !(isWritten && encodes)) ||
+           (location == Location::Cache && !isWritten);
   };
   const std::vector<RowSpace> spaces = spacesOf(entry);
   const auto derived = std::count_if(spaces.begin(), spaces.end(),

@@ -198,7 +198,7 @@ void BatchSearch::buildNextStep() {
 }
 
 /// Begins the next step, which some sentence needs. Returns why it cannot begin yet; an empty text
-/// if it has begun, or if its failure will be that of a later call.
+/// if it has begun. A device that has failed fails a later call again.
 std::string_view BatchSearch::beginNextStep() {
   next->candidates.prepare(next->queries);
   const Result<StepId> begun = decoder.begin(next->extensions, next->candidates);
@@ -209,7 +209,8 @@ std::string_view BatchSearch::beginNextStep() {
     return "";
   }
   forgetNextStep();
-  return begun.status().code() == StatusCode::ResourceExhausted ? "the cache is full" : "";
+  return begun.status().code() == StatusCode::ResourceExhausted ? "the cache or memory is full"
+                                                                : "another step came between";
 }
 
 void BatchSearch::forgetNextStep() {

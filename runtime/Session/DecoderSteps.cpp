@@ -20,7 +20,7 @@ PagedDecoder::~PagedDecoder() {
   // Before memory is released that the device still uses.
   for (const BegunStep &step : begun) {
     if (step.isRunning) {
-      (void)executor->finish(step.run);
+      (void)withoutExceptions([&] { return executor->finish(step.run); });
     }
   }
 }
@@ -231,7 +231,7 @@ void PagedDecoder::complete(BegunStep &step) {
       complete(before);
     }
   }
-  const Status finished = executor->finish(step.run);
+  const Status finished = withoutExceptions([&] { return executor->finish(step.run); });
   step.isRunning = false;
   if (step.status.ok()) {
     step.status = finished;
@@ -269,7 +269,13 @@ void PagedDecoder::complete(BegunStep &step) {
 
 Status PagedDecoder::finish(StepId id) {
   if (BegunStep *const step = find(id)) {
-    complete(*step);
+    const Status completed = withoutExceptions([&] {
+      complete(*step);
+      return Status();
+    });
+    if (!completed.ok()) {
+      step->status = completed;
+    }
     step->isTold = true;
     return step->status;
   }

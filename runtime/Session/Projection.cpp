@@ -54,7 +54,10 @@ const SelectedToken *Selections::bestOf(int64_t index) const {
   return reinterpret_cast<const SelectedToken *>(row) + chunks;
 }
 
-void Selections::deliver() const {
+void Selections::deliver() {
+  if (std::exchange(isDelivered, true)) {
+    return;
+  }
   int64_t index = 0;
   for (const Range range : ranges) {
     for (int64_t row = range.begin; row < range.end; ++row, ++index) {
@@ -182,6 +185,7 @@ Status Projection::begin(LogitsSink &wanted, int64_t count, DeviceStream &stream
   selections = &selected;
   selections->sink = sink;
   selections->found = {};
+  selections->isDelivered = false;
   rows = count;
   next = 0;
   sink->offerSelection(selectable, vocabulary);
@@ -315,9 +319,17 @@ void Projection::select(const RunView &view) {
   const auto count = static_cast<uint64_t>(before);
   const auto used =
       static_cast<uint64_t>((chunks + selections->best) * selectedPair) * sizeof(float);
+  if (!view.isTimed) {
+    selections->found =
+        view.stream.fetchLater(selectedPairs.data(), count, used, selections->pitch);
+    return;
+  }
   selections->found =
-      view.isTimed ? view.stream.fetchRows(0, selectedPairs.data(), count, used, selections->pitch)
-                   : view.stream.fetchLater(selectedPairs.data(), count, used, selections->pitch);
+      view.stream.fetchRows(0, selectedPairs.data(), count, used, selections->pitch);
+  if (selections->found.first != nullptr) {
+    // The logits of other rows will be fetched into the same memory.
+    selections->deliver();
+  }
 }
 
 void Projection::run(int lane, const RunView &view) {

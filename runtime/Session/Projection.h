@@ -26,14 +26,15 @@ struct Selections {
   int64_t best = 0;
   int64_t chunks = 0;
   FetchedRows found = {};
+  bool isDelivered = false;
   /// The pairs of the first row in the device's memory, and the bytes from one row to the next.
   const std::byte *pairs = nullptr;
   uint64_t pitch = 0;
 
   /// Returns whether a row of the ranges is selected from; gaps are not.
   bool isSelected(int64_t row) const { return sink->wantsRow(row) && sink->bestNeeded(row) >= 0; }
-  /// Passes the rows to the sink, after the run was finished.
-  void deliver() const;
+  /// Passes the rows to the sink once, after the run was finished or the rows were fetched.
+  void deliver();
   /// Returns where the device has the best token of a row; null if it selects none.
   const std::byte *bestToken(int64_t row) const;
   /// Returns the best token of a row for which that is not null, after the run was finished.

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace heddle {
@@ -67,15 +68,23 @@ public:
   /// Returns the failure that made the context unusable.
   Status failure() const;
 
-  /// Calls a function; the context must be current. Messages contain `of`, the purpose of the call.
-  template <typename... Parameters, typename... Arguments>
-  Status callFor(std::string_view of, const DriverFunction<Parameters...> &function,
+  /// Calls a function; the context must be current. Messages contain `of`, the purpose of the call:
+  /// a text, or a function that returns one, which is called after failures only.
+  template <typename Purpose, typename... Parameters, typename... Arguments>
+  Status callFor(const Purpose &of, const DriverFunction<Parameters...> &function,
                  Arguments... arguments) {
     if (isUseless.load(std::memory_order_acquire)) {
       return failure();
     }
     const int code = function.address(arguments...);
-    return code == cudaCode::success ? Status() : failed(code, function.name, of);
+    if (code == cudaCode::success) {
+      return {};
+    }
+    if constexpr (std::is_invocable_v<const Purpose &>) {
+      return failed(code, function.name, of());
+    } else {
+      return failed(code, function.name, of);
+    }
   }
   template <typename... Parameters, typename... Arguments>
   Status call(const DriverFunction<Parameters...> &function, Arguments... arguments) {

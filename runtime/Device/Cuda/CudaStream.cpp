@@ -418,9 +418,11 @@ Status CudaStream::tellSequence() {
   if (graph == nullptr) {
     return tellAll();
   }
-  return context->callFor(fmt::format("a graph of {} kernels, {} the first", recorded.size(),
-                                      quote(recorded.front().kernel->name)),
-                          driver.cuGraphLaunch, graph, stream);
+  const auto purpose = [&] {
+    return fmt::format("a graph of {} kernels, {} the first", recorded.size(),
+                       quote(recorded.front().kernel->name));
+  };
+  return context->callFor(purpose, driver.cuGraphLaunch, graph, stream);
 }
 
 Status CudaStream::tell(const GraphLaunch &launch, LaunchTime *time) {
@@ -472,7 +474,8 @@ std::string CudaStream::textOf(const Launched &some) {
 
 /// Waits for all work of the stream. Errors of kernels are reported here.
 Status CudaStream::wait() {
-  return context->callFor(textOf(std::exchange(launched, {})), driver.cuStreamSynchronize, stream);
+  const Launched some = std::exchange(launched, {});
+  return context->callFor([&] { return textOf(some); }, driver.cuStreamSynchronize, stream);
 }
 
 /// Reads the times of a run that is done.
@@ -528,7 +531,8 @@ Status CudaStream::finish(StartedRun run) {
     return failure();
   }
   const CudaContext::Current current(*context);
-  Status status = context->callFor(textOf(mark.launched), driver.cuEventSynchronize, mark.event);
+  Status status = context->callFor([&] { return textOf(mark.launched); }, driver.cuEventSynchronize,
+                                   mark.event);
   if (status.ok()) {
     status = readTimes();
   }

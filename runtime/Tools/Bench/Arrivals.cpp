@@ -144,10 +144,11 @@ Status checkArrivals(const CaseWork &work, const BenchOptions &options,
 
 Result<Arrivals> measureArrivals(const Model &model, const BenchOptions &options,
                                  const GenerationCase &each) {
-  HEDDLE_ASSIGN(CaseWork work, makeCase(model, each, options.sourceLength, 1,
-                                        {.session = {.threads = options.threads}}));
-  HEDDLE_ASSIGN(work.generator,
-                Generator::create(model, {.session = {.threads = options.threads}}));
+  HEDDLE_ASSIGN(CaseWork work,
+                makeCase(model, each, options.sourceLength, 1,
+                         {.session = {.threads = options.threads}, .runAhead = options.runsAhead}));
+  HEDDLE_ASSIGN(work.generator, Generator::create(model, {.session = {.threads = options.threads},
+                                                          .runAhead = options.runsAhead}));
   const GenerationOptions beside = searchBeside(work, options, each);
   std::vector<double> first;
   std::vector<double> steps;

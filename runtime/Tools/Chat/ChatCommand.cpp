@@ -77,6 +77,7 @@ private:
   Status complain(const Status &problem);
   /// Prints a note when the conversation first becomes longer than the model's training texts.
   void noteContext(const Answer &answer);
+  void beginAnew();
 
   const ChatOptions &options;
   Model model;
@@ -130,6 +131,11 @@ void ChatRun::noteContext(const Answer &answer) {
              stderr);
 }
 
+void ChatRun::beginAnew() {
+  conversation.reset();
+  isBeyondContext = false;
+}
+
 /// Returns the next line; nullopt at the end of input, and after a signal that ends the program.
 Result<std::optional<std::string>> ChatRun::readLine() {
   if (isTerminal) {
@@ -178,11 +184,11 @@ Status ChatRun::obey(std::string_view line) {
     return {};
   }
   if (name == "/reset") {
-    conversation.reset();
+    beginAnew();
     return say("(the conversation begins anew)\n");
   }
   if (name == "/system") {
-    conversation.reset();
+    beginAnew();
     conversation.setSystem(std::string(rest));
     return say(conversation.hasSystem() ? "(the conversation begins anew, with this message)\n"
                                         : "(the conversation begins anew, without a message)\n");

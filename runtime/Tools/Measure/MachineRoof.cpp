@@ -66,8 +66,13 @@ MachineRoof higherOf(const MachineRoof &one, const MachineRoof &other) {
 
 LeastTime leastTime(const DispatchProfile &dispatch, const MachineRoof &roof) {
   const double peak = roof.peakOf(dispatch.arithmetic);
-  return {dispatch.flops * 1e-9 / peak, (dispatch.weightBytes + dispatch.cacheBytes) * 1e-9 /
-                                            roof.entries.at(dispatch.entry).bandwidth};
+  const double bandwidth = roof.entries.at(dispatch.entry).bandwidth;
+  const double bytes = dispatch.weightBytes + dispatch.cacheBytes;
+  // With one of two limits, the other would seem to be the one that counts.
+  if ((dispatch.flops > 0 && std::isinf(peak)) || (bytes > 0 && std::isinf(bandwidth))) {
+    return {};
+  }
+  return {dispatch.flops * 1e-9 / peak, bytes * 1e-9 / bandwidth};
 }
 
 double leastSeconds(std::span<const DispatchProfile> profile, const MachineRoof &roof) {

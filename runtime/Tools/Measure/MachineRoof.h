@@ -91,8 +91,8 @@ struct LeastTime {
   double seconds() const { return computing < reading ? reading : computing; }
 };
 
-/// Return the minimum time of one dispatch, and of all together. The roof must have the entry of
-/// each.
+/// Return the minimum time of one dispatch, and of all together; no time for one that needs a limit
+/// that could not be measured. The roof must have the entry of each.
 LeastTime leastTime(const DispatchProfile &dispatch, const MachineRoof &roof);
 double leastSeconds(std::span<const DispatchProfile> profile, const MachineRoof &roof);
 

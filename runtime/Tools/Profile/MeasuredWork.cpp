@@ -56,7 +56,6 @@ Result<MeasuredWork> measureWork(ProfileWork &work, const ProfileOptions &option
   measured.roof = higherOf(before, after);
   measured.rows = profileRows(profile, options.by, device.lanes(), measured.roof);
   measured.selection = work.selection();
-  measured.steps = work.steps();
   return measured;
 }
 
@@ -86,11 +85,6 @@ Json recordOf(const MeasuredWork &measured) {
   if (use.selected + use.copied > 0) {
     selection = {{"selected", use.selected}, {"copied", use.copied}, {"reasons", use.reasons}};
   }
-  const StepUse &used = measured.steps;
-  Json steps = Json::object();
-  if (used.steps > 0) {
-    steps = {{"steps", used.steps}, {"ahead", used.ahead}, {"reasons", used.reasons}};
-  }
   return {{"work", measured.title},
           {"tokens", measured.tokens},
           {"runs", measured.runs},
@@ -106,7 +100,6 @@ Json recordOf(const MeasuredWork &measured) {
           {"disturbed", isDisturbed(measured.peaks[0], measured.peaks[1])},
           {"entries", entriesRecord(measured.roof)},
           {"selection", std::move(selection)},
-          {"steps", std::move(steps)},
           {"rows", std::move(rows)}};
 }
 

@@ -29,8 +29,6 @@ struct MeasuredWork {
   std::vector<ProfileRow> rows = {};
   /// How a GPU selected tokens, in all runs.
   SelectionUse selection = {};
-  /// How its steps followed each other, in all runs.
-  StepUse steps = {};
 
   /// Returns the wall time outside all dispatches: the search, waiting for other threads, copies.
   double outside() const;

@@ -95,14 +95,6 @@ static std::string selectionText(const SelectionUse &use) {
                      use.selected, use.selected + use.copied, use.copied, reasonsText(use.reasons));
 }
 
-/// Returns how the steps on a GPU followed each other; an empty text for other devices.
-static std::string stepsText(const StepUse &use) {
-  return use.steps == 0
-             ? ""
-             : fmt::format("steps that began before the last one had ended: {} of {}{}\n",
-                           use.ahead, use.steps, reasonsText(use.reasons));
-}
-
 static std::string table(const MeasuredWork &measured) {
   std::set<std::string_view> entries;
   for (const ProfileRow &row : measured.rows) {
@@ -126,7 +118,7 @@ static std::string table(const MeasuredWork &measured) {
                           peak);
     }
   }
-  text += selectionText(measured.selection) + stepsText(measured.steps);
+  text += selectionText(measured.selection);
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
                       "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
                       "name");

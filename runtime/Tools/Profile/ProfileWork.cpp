@@ -100,7 +100,6 @@ public:
   std::vector<DispatchRun> trace() const override { return generator.trace(); }
   void resetProfile() override { generator.resetProfile(); }
   SelectionUse selection() const override { return generator.selectionUse(); }
-  StepUse steps() const override { return generator.stepUse(); }
 
 private:
   std::string name;

@@ -32,8 +32,6 @@ public:
   virtual void resetProfile() = 0;
   /// Returns how the logits of all runs were used; empty if nothing is generated.
   virtual SelectionUse selection() const { return {}; }
-  /// Returns how the steps of all runs followed each other; empty if nothing is generated.
-  virtual StepUse steps() const { return {}; }
 };
 
 /// The number of dispatch runs that a trace records for each thread.

@@ -255,6 +255,12 @@ static const Case stateCases[] = {
      "dispatch 1 (\"mean\"): operand 2: reads buffer 12, which no dispatch before it writes"},
     {"besideBlocks", [](auto &m) { decode(m).spaces.push_back(fixture::blocksOf(2)); },
      "dispatch 1 reads a cache or state in an entry with 1 derived row spaces, expected none"},
+    {"updatedBesideBlocks",
+     [](auto &m) {
+       m = fixture::historylessModel();
+       decode(m).spaces.push_back(fixture::blocksOf(2));
+     },
+     "dispatch 1 reads a cache or state in an entry with 1 derived row spaces, expected none"},
 };
 INSTANTIATE_TEST_SUITE_P(States, HostileStates, testing::ValuesIn(stateCases), nameOf);
 

@@ -201,7 +201,7 @@ TEST(Ahead, AFullCacheIsRespected) {
     }
     expectSame(ahead, usual);
     const std::vector<std::string> &reasons = ahead.search->stepUse().reasons;
-    waited += std::ranges::find(reasons, "the cache is full") == reasons.end() ? 0 : 1;
+    waited += std::ranges::find(reasons, "the cache or memory is full") == reasons.end() ? 0 : 1;
   }
   EXPECT_GT(waited, 10);
 }

@@ -22,8 +22,10 @@ protected:
     Result<Model> loaded = loadOn("cuda", withDevice(selectingModel()), "selecting.so");
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     model.emplace(std::move(*loaded));
-    Result<std::unique_ptr<PagedDecoder>> made =
-        PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
+    createDecoder({.cacheBytes = 1 << 20});
+  }
+  void createDecoder(const SessionOptions &options) {
+    Result<std::unique_ptr<PagedDecoder>> made = PagedDecoder::create(*model, options);
     ASSERT_TRUE(made.ok()) << made.status().message();
     decoder = std::move(*made);
     source = encodeOne(*decoder, {4, 5, 6});
@@ -39,6 +41,9 @@ protected:
       decoder->release(each.hypothesis);
     }
   }
+
+  /// Decodes rows, one of which needs its logits.
+  void expectBothWays();
 
   std::optional<Model> model;
   std::unique_ptr<PagedDecoder> decoder;
@@ -103,7 +108,16 @@ TEST_F(Selection, AgreesWithTheLogits) {
   }
 }
 
+/// Also when launches are timed: then each copy is awaited, all to the same memory.
 TEST_F(Selection, CopiesTheLogitsOfRowsThatNeedThem) {
+  for (const bool isTimed : {false, true}) {
+    SCOPED_TRACE(isTimed);
+    createDecoder({.cacheBytes = 1 << 20, .profile = isTimed});
+    expectBothWays();
+  }
+}
+
+void Selection::expectBothWays() {
   const std::vector<Tokens> targets = {{1, 7, 3}, {9}, {2, 2}};
   Recorder logits;
   decode(targets, logits);

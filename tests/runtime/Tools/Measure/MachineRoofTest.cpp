@@ -137,6 +137,19 @@ TEST(MachineRoof, AFailedMeasurementDoesNotCount) {
   EXPECT_FALSE(isDisturbed(unknown, unknown));
 }
 
+// One of two limits says nothing: the other may be the one that counts.
+TEST(MachineRoof, WhatNeedsAnUnknownLimitHasNoLeastTime) {
+  constexpr double unknown = std::numeric_limits<double>::infinity();
+  const DispatchProfile both = {"encode", "inner", "contract", 4, 1.0, 16e9, 1e9, 0};
+  const DispatchProfile only = {"encode", "norm", "norm", 4, 1.0, 16e9, 0, 0};
+  const MachineRoof withoutReading = {.peak = 8, .entries = {{"encode", {0, unknown}}}};
+  const MachineRoof withoutPeak = {.peak = unknown, .entries = {{"encode", {0, 100}}}};
+  EXPECT_EQ(leastTime(both, withoutReading).seconds(), 0);
+  EXPECT_EQ(leastTime(both, withoutPeak).seconds(), 0);
+  EXPECT_EQ(leastTime(only, withoutReading).seconds(), 2);
+  EXPECT_EQ(leastTime(reading("encode", 1e9), withoutPeak).seconds(), 0.01);
+}
+
 // A GPU without memory for what no cache holds still reads less than that.
 TEST(MachineRoof, SmallerPassesAreMeasuredAfterAFailure) {
   constexpr double unknown = std::numeric_limits<double>::infinity();
