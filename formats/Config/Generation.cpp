@@ -171,6 +171,7 @@ Result<Generation> readContinuation(const Config &config, const std::optional<Co
   const Settings settings(config, generation, vocabulary);
   HEDDLE_ASSIGN(Generation result, readSearch(settings, vocabulary));
   HEDDLE_ASSIGN(result.maxLength, settings.count("max_new_tokens", 0, 0));
+  HEDDLE_ASSIGN(result.minLength, settings.count("min_new_tokens", 0, 0));
   // It only serves for notes, so a value that makes no sense is no reason to refuse a model.
   const Result<int64_t> context =
       config.integerOr("max_position_embeddings", 1, std::numeric_limits<int32_t>::max(), 0);
