@@ -77,6 +77,32 @@ static int32_t selectionPortOf(const manifest::Entry &entry, int64_t vocabulary)
   return Projection::bestOfSelection(width, vocabulary) > 0 ? static_cast<int32_t>(last) : -1;
 }
 
+/// Returns the only input of an entry that is not optional: ids, or rows of floats unless it
+/// `needsIds`.
+static Result<const PortInfo *> inputOf(const Model &model, const EntryInfo &entry, bool needsIds) {
+  const PortInfo *found = nullptr;
+  for (const PortInfo &input : entry.inputs) {
+    if (input.optional) {
+      continue;
+    }
+    if (input.element != ElementType::I32 && needsIds) {
+      return doesNotGenerate(model, fmt::format("entry {} needs the input {} of {}, expected ids",
+                                                quote(entry.name), quote(input.name),
+                                                infoOf(input.element).name));
+    }
+    if (found != nullptr) {
+      return doesNotGenerate(model,
+                             fmt::format("entry {} needs the inputs {} and {}, expected one",
+                                         quote(entry.name), quote(found->name), quote(input.name)));
+    }
+    found = &input;
+  }
+  if (found == nullptr) {
+    return doesNotGenerate(model, fmt::format("entry {} needs no input", quote(entry.name)));
+  }
+  return found;
+}
+
 Status PagedDecoder::bindEntries() {
   const manifest::Manifest &model = loaded.state->artifact->manifest();
   size_t firstCost = 0;
@@ -97,25 +123,7 @@ Status PagedDecoder::bindEntries() {
     if (entry->table == nullptr) {
       return doesNotGenerate(loaded, fmt::format("it has no entry {}", quote(name)));
     }
-    for (const PortInfo &input : entry->info->inputs) {
-      if (input.optional) {
-        continue;
-      }
-      if (input.element != ElementType::I32 && entry == &decoder) {
-        return doesNotGenerate(
-            loaded, fmt::format("entry {} needs the input {} of {}, expected ids", quote(name),
-                                quote(input.name), infoOf(input.element).name));
-      }
-      if (entry->input != nullptr) {
-        return doesNotGenerate(
-            loaded, fmt::format("entry {} needs the inputs {} and {}, expected one", quote(name),
-                                quote(entry->input->name), quote(input.name)));
-      }
-      entry->input = &input;
-    }
-    if (entry->input == nullptr) {
-      return doesNotGenerate(loaded, fmt::format("entry {} needs no input", quote(name)));
-    }
+    HEDDLE_ASSIGN(entry->input, inputOf(loaded, *entry->info, /*needsIds=*/entry == &decoder));
   }
   HEDDLE_TRY(bindSpaces());
   logitsPort = findOutput(*decoder.table, logitsOutput);
