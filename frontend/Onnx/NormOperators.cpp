@@ -5,6 +5,7 @@
 #include "frontend/Onnx/Operators.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -148,14 +149,24 @@ static const Value *inputOf(const Call &call, size_t index) {
   return call.has(index) ? call.inputs[index] : nullptr;
 }
 
+/// Returns the attribute "epsilon", which is added to the mean square.
+static Result<double> epsilonOf(const Evaluation &evaluation, const Call &call, double absent) {
+  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
+  if (epsilon && !std::isfinite(*epsilon)) {
+    return evaluation.failure(
+        StatusCode::Unsupported,
+        fmt::format("attribute \"epsilon\" is {}, expected a finite number", *epsilon));
+  }
+  return epsilon.value_or(absent);
+}
+
 /// LayerNormalization or, if not centred, RMSNormalization.
 template <bool isCentred> static Status normalization(Evaluation &evaluation, Call &call) {
   HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(*call.inputs[0]));
   const size_t rank = rows.axes.size();
   HEDDLE_ASSIGN(const size_t axis, call.axisOr("axis", -1, rank));
-  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
-  HEDDLE_ASSIGN(Normalized norm,
-                normalized(evaluation, std::move(rows), axis, epsilon.value_or(1e-5), isCentred));
+  HEDDLE_ASSIGN(const double epsilon, epsilonOf(evaluation, call, 1e-5));
+  HEDDLE_ASSIGN(Normalized norm, normalized(evaluation, std::move(rows), axis, epsilon, isCentred));
   HEDDLE_ASSIGN(Rows result,
                 withScale(evaluation, std::move(norm.rows), inputOf(call, 1), inputOf(call, 2)));
   call.give(std::move(result));
@@ -169,7 +180,7 @@ template <bool isCentred> static Status normalization(Evaluation &evaluation, Ca
 /// Emits the norm of the sum of two inputs and a bias. The last result is that sum.
 static Status skipNormalization(Evaluation &evaluation, Call &call, bool isCentred,
                                 const Value *scale, const Value *shift, const Value *bias) {
-  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
+  HEDDLE_ASSIGN(const double epsilon, epsilonOf(evaluation, call, 1e-12));
   Value input = *call.inputs[0];
   if (bias != nullptr) {
     HEDDLE_ASSIGN(Rows rows, evaluation.rowsOf(input));
@@ -182,8 +193,7 @@ static Status skipNormalization(Evaluation &evaluation, Call &call, bool isCentr
     }
   }
   HEDDLE_ASSIGN(Rows sum, combinedRows(evaluation, Formula::Add, input, *call.inputs[1]));
-  HEDDLE_ASSIGN(Rows result,
-                normalized(evaluation, sum, epsilon.value_or(1e-12), isCentred, scale, shift));
+  HEDDLE_ASSIGN(Rows result, normalized(evaluation, sum, epsilon, isCentred, scale, shift));
   call.give(std::move(result));
   // The mean and the inverse deviation are only used in training.
   call.results.resize(3);
@@ -225,7 +235,7 @@ static Symbolic lengthsOf(Evaluation &evaluation, const Symbolic &mask) {
 
 /// com.microsoft: the norm of the sum of word, position and token type embeddings.
 static Status embedLayerNormalization(Evaluation &evaluation, Call &call) {
-  HEDDLE_ASSIGN(const std::optional<double> epsilon, call.real("epsilon"));
+  HEDDLE_ASSIGN(const double epsilon, epsilonOf(evaluation, call, 1e-12));
   for (const size_t index : {0, 1, 2, 3, 4, 7, 8}) {
     const size_t rank = 2;
     if (call.has(index) &&
@@ -248,8 +258,8 @@ static Status embedLayerNormalization(Evaluation &evaluation, Call &call) {
   }
   HEDDLE_ASSIGN(sum, combined(evaluation, Formula::Add, sum,
                               looked(evaluation, *call.inputs[3]->symbolic, positions)));
-  HEDDLE_ASSIGN(Rows result, normalized(evaluation, *sum.rows, epsilon.value_or(1e-12), true,
-                                        call.inputs[5], call.inputs[6]));
+  HEDDLE_ASSIGN(Rows result,
+                normalized(evaluation, *sum.rows, epsilon, true, call.inputs[5], call.inputs[6]));
   call.give(std::move(result));
   call.results.resize(2);
   if (call.has(7)) {

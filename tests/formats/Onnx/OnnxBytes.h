@@ -4,6 +4,8 @@
 #ifndef HEDDLE_TESTS_FORMATS_ONNX_ONNXBYTES_H
 #define HEDDLE_TESTS_FORMATS_ONNX_ONNXBYTES_H
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,7 +57,7 @@ inline std::string node(std::string_view type, const std::vector<std::string> &i
   return text;
 }
 
-/// Encode an AttributeProto with integers, one integer, or a graph.
+/// Encode an AttributeProto with integers, one integer, a float, a text, or a graph.
 inline std::string integers(std::string_view name, const std::vector<int64_t> &values) {
   std::string text = bytes(1, name) + number(20, 7);
   for (const int64_t value : values) {
@@ -65,6 +67,11 @@ inline std::string integers(std::string_view name, const std::vector<int64_t> &v
 }
 inline std::string integer(std::string_view name, int64_t value) {
   return bytes(5, bytes(1, name) + number(20, 2) + number(3, value));
+}
+inline std::string real(std::string_view name, float value) {
+  const auto word = std::bit_cast<std::array<char, sizeof value>>(value);
+  return bytes(5, bytes(1, name) + number(20, 1) + varint(2 << 3 | 5) +
+                      std::string(word.begin(), word.end()));
 }
 inline std::string text(std::string_view name, std::string_view value) {
   return bytes(5, bytes(1, name) + number(20, 3) + bytes(4, value));

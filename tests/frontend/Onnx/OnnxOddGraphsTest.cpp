@@ -4,6 +4,7 @@
 /// rejected with the name of the node; none may be translated to a different program.
 #include "tests/frontend/Onnx/SmallGraphs.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -395,6 +396,16 @@ TEST(OnnxOddGraphs, AttributesThatNothingReadsAreRefused) {
       read(step("LayerNormalization", {"x", "ones"}, "y", integer("stash_type", 10))).message,
       "node \"the_node\" (LayerNormalization): attribute \"stash_type\" is not supported, expected "
       "1");
+  EXPECT_EQ(
+      read(step("LayerNormalization", {"x", "ones"}, "y", real("epsilon", NAN))).message,
+      "node \"the_node\" (LayerNormalization): attribute \"epsilon\" is nan, expected a finite "
+      "number");
+  EXPECT_EQ(
+      read(stepWithOutputs("SkipLayerNormalization", {"x", "x", "ones"}, {"y", "", "", ""},
+                           real("epsilon", INFINITY), "com.microsoft"))
+          .message,
+      "node \"the_node\" (com.microsoft.SkipLayerNormalization): attribute \"epsilon\" is inf, "
+      "expected a finite number");
 }
 
 /// Masks the scores as "masked", with keys hidden where the mask is 0, before the given nodes.
