@@ -112,7 +112,7 @@ class ModelBuilder:
                    never_stop_early: bool = False, no_repeat_ngram: int = 0,
                    repetition_penalty: float = 1.0, sample: bool = False,
                    temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
-                   min_p: float = 0.0) -> None:
+                   min_p: float = 0.0, context_length: int = 0) -> None:
         """Says that the model generates, and the defaults of the search.
 
         Args:
@@ -136,6 +136,7 @@ class ModelBuilder:
             top_k: draw from so many of the best tokens; 0: from all.
             top_p: draw from the fewest whose probabilities add up to this.
             min_p: draw from those with at least so many times the probability of the best.
+            context_length: the tokens of a text that the model was trained for; 0: unknown.
         """
         def listed(name: str, values: Any) -> str:
             ids = arguments.ids(name, values).tolist()
@@ -164,7 +165,8 @@ class ModelBuilder:
             "sample": flag("sample", sample),
             "temperature": real(arguments.number("temperature", temperature)),
             "top_k": whole("top_k", top_k), "top_p": real(arguments.number("top_p", top_p)),
-            "min_p": real(arguments.number("min_p", min_p))}
+            "min_p": real(arguments.number("min_p", min_p)),
+            "context_length": whole("context_length", context_length)}
         self._generation = "{" + ", ".join(f"{name} = {value}" for name, value in values.items()) + "}"
 
     def text(self) -> str:
