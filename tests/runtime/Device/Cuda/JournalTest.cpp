@@ -5,8 +5,31 @@
 #include "tests/runtime/Device/Cuda/GpuModel.h"
 #include "tests/runtime/Session/DecodedLogits.h"
 
+#include <memory>
+#include <optional>
+#include <sstream>
+
 using namespace heddle;
 using namespace heddle::fixture;
+
+namespace {
+class Journal : public testing::Test {
+protected:
+  /// Loads a model on the emulated GPU, with a small cache.
+  void open(const ModelSpec &spec) {
+    Result<Model> loaded = loadOn("cuda", withDevice(spec), "journal.so");
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    compiled.emplace(std::move(*loaded));
+    Result<std::unique_ptr<PagedDecoder>> made =
+        PagedDecoder::create(*compiled, {.cacheBytes = 1 << 20});
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    decoder = std::move(*made);
+  }
+
+  std::optional<Model> compiled;
+  std::unique_ptr<PagedDecoder> decoder;
+};
+} // namespace
 
 /// Removes the calls that set and restore the thread's context.
 static std::string withoutContexts(const std::string &journal) {
@@ -30,14 +53,10 @@ static void recordThirdStep(PagedDecoder &decoder, Recorder &recorder) {
   }
 }
 
-TEST(Journal, OfAStep) {
-  const Result<Model> model = loadOn("cuda", withDevice(generatingModel()), "journal.so");
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  Result<std::unique_ptr<PagedDecoder>> decoder =
-      PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
-  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
+TEST_F(Journal, OfAStep) {
+  ASSERT_NO_FATAL_FAILURE(open(generatingModel()));
   Recorder recorder;
-  recordThirdStep(**decoder, recorder);
+  recordThirdStep(*decoder, recorder);
   // The step sends the rows, the blocks of their caches, and the launch records, of which the last
   // is for a piece of the logits; each other piece has its own record.
   EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
@@ -70,14 +89,10 @@ cuEventSynchronize()
 }
 
 /// A step on a GPU that selects is one graph and one copy of a few bytes.
-TEST(Journal, OfAStepThatSelects) {
-  const Result<Model> model = loadOn("cuda", withDevice(selectingModel()), "selecting.so");
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  Result<std::unique_ptr<PagedDecoder>> decoder =
-      PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
-  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
+TEST_F(Journal, OfAStepThatSelects) {
+  ASSERT_NO_FATAL_FAILURE(open(selectingModel()));
   SelectionRecorder recorder;
-  recordThirdStep(**decoder, recorder);
+  recordThirdStep(*decoder, recorder);
   EXPECT_EQ(recorder.offered, selected);
   EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
 cuMemcpyHtoDAsync_v2(640)
@@ -123,12 +138,8 @@ static std::string journalOfFifthAhead(PagedDecoder &decoder, size_t rows) {
 /// A step that follows the tokens of the device is launched before the host waits for the step
 /// before, and waits for nothing else: the first three waits are for pinned memory whose copies the
 /// GPU has done before that step.
-TEST(Journal, OfAStepAhead) {
-  const Result<Model> model = loadOn("cuda", withDevice(selectingModel()), "selecting.so");
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  Result<std::unique_ptr<PagedDecoder>> decoder =
-      PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
-  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
+TEST_F(Journal, OfAStepAhead) {
+  ASSERT_NO_FATAL_FAILURE(open(selectingModel()));
   const std::string expected = R"(cuEventSynchronize()
 cuMemcpyHtoDAsync_v2(640)
 cuEventRecord()
@@ -144,9 +155,9 @@ cuMemcpyDtoHAsync_v2(40)
 cuEventRecord()
 cuEventSynchronize()
 )";
-  EXPECT_EQ(journalOfFifthAhead(**decoder, 1), expected);
+  EXPECT_EQ(journalOfFifthAhead(*decoder, 1), expected);
   // The ids of three rows are one copy.
-  const std::string ofThree = journalOfFifthAhead(**decoder, 3);
+  const std::string ofThree = journalOfFifthAhead(*decoder, 3);
   EXPECT_NE(ofThree.find("cuMemcpy2DAsync_v2(3 rows of 4)\n"), std::string::npos) << ofThree;
   EXPECT_EQ(std::ranges::count(ofThree, '\n'), std::ranges::count(expected, '\n')) << ofThree;
 }
@@ -162,27 +173,23 @@ static Status decodeAll(PagedDecoder &decoder, std::span<const HypothesisId> hyp
   return decoder.decode(extensions, recorder);
 }
 
-TEST(Journal, AGraphServesFewerRows) {
-  const Result<Model> model = loadOn("cuda", withDevice(generatingModel()), "journal.so");
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  Result<std::unique_ptr<PagedDecoder>> decoder =
-      PagedDecoder::create(*model, {.cacheBytes = 1 << 20});
-  ASSERT_TRUE(decoder.ok()) << decoder.status().message();
-  const SourceId source = encodeOne(**decoder, {4, 5, 6});
+TEST_F(Journal, AGraphServesFewerRows) {
+  ASSERT_NO_FATAL_FAILURE(open(generatingModel()));
+  const SourceId source = encodeOne(*decoder, {4, 5, 6});
   std::vector<HypothesisId> hypotheses;
   while (hypotheses.size() < 4) {
-    hypotheses.push_back(*(*decoder)->start(source));
+    hypotheses.push_back(*decoder->start(source));
   }
   Recorder recorder;
   EmulatedGpu &gpu = EmulatedGpu::get();
   for (int step = 0; step < 2; ++step) {
-    ASSERT_EQ(decodeAll(**decoder, hypotheses, recorder).message(), "");
+    ASSERT_EQ(decodeAll(*decoder, hypotheses, recorder).message(), "");
   }
   // Sentences end one by one. No graph is captured, and only pieces of the logits are launched
   // separately.
   for (size_t rows = 3; rows > 0; --rows) {
     gpu.record();
-    ASSERT_EQ(decodeAll(**decoder, std::span(hypotheses).first(rows), recorder).message(), "");
+    ASSERT_EQ(decodeAll(*decoder, std::span(hypotheses).first(rows), recorder).message(), "");
     const std::string journal = gpu.journal();
     EXPECT_NE(journal.find("cuGraphLaunch(6 launches)"), std::string::npos) << journal;
     EXPECT_EQ(journal.find("cuStreamBeginCapture"), std::string::npos) << journal;
@@ -190,7 +197,7 @@ TEST(Journal, AGraphServesFewerRows) {
   }
 }
 
-TEST(Journal, OfBlocksThatWorkTogether) {
+TEST_F(Journal, OfBlocksThatWorkTogether) {
   ModelSpec spec = withDevice(model());
   const Result<Model> alone = loadOn("cuda", spec, "alone.so");
   ASSERT_EQ(spec.kernels[1].name, "linear");
