@@ -41,6 +41,10 @@ static Bounded stillHidden(double value) {
   return value <= hidesAll ? Bounded::hiding(value) : Bounded::anything();
 }
 
+/// Returns whether a number is zero in f32 too, for example a bias or a product of zeros that a
+/// pass has made: adding it loses no digits that are subnormal.
+static bool isZero(const Bounded &number) { return number.magnitude == 0 && number.error == 0; }
+
 Bounded sum(const Bounded &a, const Bounded &b) {
   if (!a.isKnown() || !b.isKnown()) {
     return Bounded::anything();
@@ -48,7 +52,8 @@ Bounded sum(const Bounded &a, const Bounded &b) {
   if (a.hidden || b.hidden) {
     return stillHidden(a.high() + b.high());
   }
-  return roundLinear(a.value + b.value, a.error + b.error, a.magnitude + b.magnitude, 1);
+  return roundLinear(a.value + b.value, a.error + b.error, a.magnitude + b.magnitude,
+                     isZero(a) || isZero(b) ? 0 : 1);
 }
 
 Bounded product(const Bounded &a, const Bounded &b) {
@@ -69,9 +74,7 @@ void ProductSum::add(const Bounded &a, const Bounded &b) {
   value += a.value * b.value;
   errors += std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
   magnitude += a.magnitude * b.magnitude;
-  // Adding zero does not round, for example a bias of zeros that a pass has made.
-  const bool isZero = (a.magnitude == 0 && a.error == 0) || (b.magnitude == 0 && b.error == 0);
-  terms += isZero ? 0 : 1;
+  terms += isZero(a) || isZero(b) ? 0 : 1;
 }
 
 Bounded ProductSum::finish() const {

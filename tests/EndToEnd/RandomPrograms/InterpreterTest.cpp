@@ -133,6 +133,15 @@ TEST(Interpreter, WhatUnderflowsLosesDigits) {
   EXPECT_TRUE(out.at(0, 1).allows(1.01e-13F));
 }
 
+TEST(Interpreter, AddingZeroDoesNotUnderflow) {
+  const std::string body =
+      "  %zeros = transformer.scale %x, 0.0 : tensor<?x2xf32>\n"
+      "  %out = transformer.add %zeros, %zeros : tensor<?x2xf32>, tensor<?x2xf32>\n";
+  const BoundedTensor out = outputOf(body, {{"x", {1, 2}}}, {0});
+  EXPECT_TRUE(out.at(0, 0).allows(0));
+  EXPECT_FALSE(out.at(0, 0).allows(1e-45F));
+}
+
 TEST(Interpreter, CausalAttentionSeesNothingAfterIt) {
   const std::string body =
       "  %h = transformer.split_heads %x : tensor<?x2xf32> -> tensor<?x1x2xf32>\n"
