@@ -10,24 +10,18 @@
 /// VNNI.
 #include "compiler/Target/Emitters/ContractIntegers.h"
 
+#include "compiler/Target/Emitters/RowQuantizer.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include "llvm/ADT/bit.h"
-
-#include <limits>
-
 using namespace mlir;
-using heddle::transformer::codesTogether;
 
 namespace heddle {
 
-// The largest code of a row; the offset that makes codes signed where products are added in pairs;
-// and the largest signed code.
-static constexpr int64_t kLargestCode = 255;
+// The offset that makes codes signed where products are added in pairs.
 static constexpr int64_t kSignedOffset = 128;
-static constexpr int64_t kLargestSigned = 127;
 // Codes are padded so that their last vector can be stored whole.
 static constexpr int64_t kCodePadding = 16;
 // A scale, and the code of zero or the sum of codes.
@@ -72,9 +66,6 @@ struct Words {
                                          code.builder.getStringAttr(intrinsic), arguments)
         .getResults();
   }
-  /// Rounds numbers between -2^22 and 2^22 to integers, ties to even. The result for NaN is
-  /// arbitrary.
-  Value nearest(Value numbers) const;
   /// Returns the lower 8 bits of each lane.
   Value narrowed(Value value) const {
     auto narrow = VectorType::get({code.lanes}, code.builder.getI8Type());
@@ -92,25 +83,6 @@ struct RowCodes {
   Value magnitudes = {};
 };
 } // namespace
-
-Value Words::nearest(Value numbers) const {
-  if (code.target.integerProducts == IntegerProducts::Single) {
-    // Adding 1.5 * 2^23 leaves the integer in the low bits, rounded as sums are.
-    constexpr float magic = 12582912.0f;
-    Value shifted = code.addFloat(numbers, code.splat(magic));
-    Value bits = LLVM::BitcastOp::create(code.builder, code.location, words, shifted);
-    return subtract(bits, splat(llvm::bit_cast<int32_t>(magic)));
-  }
-  if (code.lanes == 8) {
-    return call("llvm.x86.avx.cvt.ps2dq.256", words, {numbers});
-  }
-  constexpr int32_t asTheProcessorRounds = 4;
-  Value all =
-      arith::ConstantOp::create(code.builder, code.location, code.builder.getI16IntegerAttr(-1));
-  Value rounding = arith::ConstantOp::create(code.builder, code.location,
-                                             code.builder.getI32IntegerAttr(asTheProcessorRounds));
-  return call("llvm.x86.avx512.mask.cvtps2dq.512", words, {numbers, splat(0), all, rounding});
-}
 
 static RowCodes loadCodes(const Words &words, Value address, bool isSigned) {
   VectorCode &code = words.code;
@@ -281,22 +253,6 @@ static Extent extentOf(VectorCode &code, Value from, int64_t width) {
   return {carried[0], carried[1], carried[2]};
 }
 
-namespace {
-/// A scale and its inverse. Both are zero if the scale is so small that its inverse may be
-/// infinite.
-struct ScaleAndInverse {
-  Value scale, inverse;
-
-  static ScaleAndInverse of(VectorCode &code, Value scale) {
-    Value isZero = arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT,
-                                         scale, code.number(std::numeric_limits<float>::min()));
-    Value inverse = code.divideFloat(code.number(1), scale);
-    return {code.select(isZero, code.number(0), scale),
-            code.select(isZero, code.number(0), inverse)};
-  }
-};
-} // namespace
-
 // Quantises `width` elements that share a scale to signed codes at `to`; stores the scale and the
 // sum of codes at `factors`.
 static void quantizeSigned(VectorCode &code, Value from, Value to, Value factors, int64_t width) {
@@ -304,16 +260,10 @@ static void quantizeSigned(VectorCode &code, Value from, Value to, Value factors
   Extent extent = extentOf(code, from, width);
   Value below = code.subtractFloat(code.splat(0), extent.least);
   Value largest = code.maximumOfLanes(code.maximum(below, extent.largest));
-  const auto [scale, inverse] =
-      ScaleAndInverse::of(code, code.divideFloat(largest, code.number(kLargestSigned)));
-  Value inverses = code.broadcast(inverse);
+  const RowQuantizer quantizer =
+      RowQuantizer::withSign(code, largest, code.sumOfLanes(extent.finite));
   auto quantizeVector = [&](Value column, int64_t valid, Value sums) {
-    Value x = code.loadVector(code.at(from, column), valid);
-    Value number = words.nearest(code.multiplyFloat(x, inverses));
-    number =
-        arith::MaxSIOp::create(code.builder, code.location, number, words.splat(-kLargestSigned));
-    number =
-        arith::MinSIOp::create(code.builder, code.location, number, words.splat(kLargestSigned));
+    Value number = quantizer.codesOf(code, code.loadVector(code.at(from, column), valid));
     LLVM::StoreOp::create(code.builder, code.location, words.narrowed(number),
                           code.bytesAt(to, column), /*alignment=*/1);
     return words.add(sums, number);
@@ -330,7 +280,7 @@ static void quantizeSigned(VectorCode &code, Value from, Value to, Value factors
   }
   // f32 represents the sum of so few codes exactly, in any order.
   Value exact = arith::SIToFPOp::create(code.builder, code.location, code.vector, sum);
-  code.storeScalar(code.addFloat(scale, code.sumOfLanes(extent.finite)), factors);
+  code.storeScalar(quantizer.scale, factors);
   code.storeScalar(code.sumOfLanes(exact), code.bytesAt(factors, code.integer(kScaleBytes)));
 }
 
@@ -341,26 +291,20 @@ static void quantize(VectorCode &code, Value from, Value to, Value factors, int6
   Extent extent = extentOf(code, from, width);
   Value below = code.maximumOfLanes(code.subtractFloat(code.splat(0), extent.least));
   Value largest = code.maximumOfLanes(extent.largest);
-  Value codes = code.number(kLargestCode);
-  auto [scale, inverse] = ScaleAndInverse::of(
-      code, code.addFloat(code.divideFloat(largest, codes), code.divideFloat(below, codes)));
-  scale = code.addFloat(scale, code.sumOfLanes(extent.finite));
+  const RowQuantizer quantizer =
+      RowQuantizer::withoutSign(code, below, largest, code.sumOfLanes(extent.finite));
   const bool hasSigns = code.target.integerProducts == IntegerProducts::Pairs;
-  Value zeros = words.nearest(code.broadcast(code.multiplyFloat(below, inverse)));
-  Value inverses = code.broadcast(inverse);
   auto quantizeVector = [&](Value column, int64_t valid) {
-    Value x = code.loadVector(code.at(from, column), valid);
-    Value number = words.add(words.nearest(code.multiplyFloat(x, inverses)), zeros);
-    number = arith::MaxSIOp::create(code.builder, code.location, number, words.splat(0));
-    number = arith::MinSIOp::create(code.builder, code.location, number, words.splat(kLargestCode));
+    Value number = quantizer.codesOf(code, code.loadVector(code.at(from, column), valid));
     number = hasSigns ? words.subtract(number, words.splat(kSignedOffset)) : number;
     LLVM::StoreOp::create(code.builder, code.location, words.narrowed(number),
                           code.bytesAt(to, column), /*alignment=*/1);
   };
   constexpr int64_t unroll = 4;
   code.overRow(width, unroll, quantizeVector);
-  code.storeScalar(scale, factors);
-  Value zero = hasSigns ? words.subtract(zeros, words.splat(kSignedOffset)) : zeros;
+  code.storeScalar(quantizer.scale, factors);
+  Value zero =
+      hasSigns ? words.subtract(quantizer.zeros, words.splat(kSignedOffset)) : quantizer.zeros;
   Value lane = vector::ExtractOp::create(code.builder, code.location, zero, ArrayRef<int64_t>{0});
   LLVM::StoreOp::create(code.builder, code.location, lane,
                         code.bytesAt(factors, code.integer(kScaleBytes)), sizeof(int32_t));
