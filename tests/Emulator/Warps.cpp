@@ -2,7 +2,8 @@
 ///
 /// Warp instructions, as the PTX manual defines them: which lane has which elements of a matrix.
 /// The order in which tensor cores add is not specified. Here the 16 or 8 products of an
-/// instruction are added to a sum in f64, and the result is rounded once.
+/// instruction are added to a sum in f64, and the result is rounded once. Integers are added
+/// without error, modulo 2^32.
 #include "tests/Emulator/Banks.h"
 #include "tests/Emulator/Blocks.h"
 #include "tests/Emulator/Calls.h"
@@ -77,11 +78,13 @@ template <bool isTransposed> void load(uint32_t *words, const void *from) {
 
 // --- mma -----------------------------------------------------------------------------------------
 
-struct Multiplying {
+template <typename Sum> struct Multiplying {
   std::array<uint32_t, 4> a;
   std::array<uint32_t, 2> b;
-  std::array<float, 4> sums;
+  std::array<Sum, 4> sums;
 };
+using MultiplyingFloats = Multiplying<float>;
+using MultiplyingCodes = Multiplying<uint32_t>;
 
 /// Widens the elements of a word of bf16, the lower half first.
 void widen(uint32_t word, double *elements) {
@@ -96,7 +99,7 @@ struct Factors {
 
   explicit Factors(void *const *lanes) {
     for (int lane = 0; lane < warpLanes; ++lane) {
-      const auto &own = *static_cast<const Multiplying *>(lanes[lane]);
+      const auto &own = *static_cast<const MultiplyingFloats *>(lanes[lane]);
       const int group = lane / lanesOfRow, first = lane % lanesOfRow * 2;
       widen(own.a[0], &a[group][first]);
       widen(own.a[1], &a[group + 8][first]);
@@ -122,7 +125,7 @@ struct ShortFactors {
 
   explicit ShortFactors(void *const *lanes) {
     for (int lane = 0; lane < warpLanes; ++lane) {
-      const auto &own = *static_cast<const Multiplying *>(lanes[lane]);
+      const auto &own = *static_cast<const MultiplyingFloats *>(lanes[lane]);
       const int group = lane / lanesOfRow, first = lane % lanesOfRow;
       for (int i = 0; i < 4; ++i) {
         a[group + i % 2 * 8][first + i / 2 * 4] = std::bit_cast<float>(own.a[size_t(i)]);
@@ -141,16 +144,51 @@ struct ShortFactors {
   }
 };
 
+/// Widens the four codes of a word, the lowest byte first.
+template <bool isSigned> void widenCodes(uint32_t word, int32_t *codes) {
+  constexpr int32_t range = 256;
+  for (int i = 0; i < 4; ++i) {
+    const auto code = static_cast<int32_t>(word >> 8 * i) & (range - 1);
+    codes[i] = isSigned && code >= range / 2 ? code - range : code;
+  }
+}
+
+/// The matrices of m16n8k32: [16][32], and the transposed second one, [8][32]. One of them has
+/// signs.
+template <bool areRowsSigned> struct Codes {
+  int32_t a[16][32];
+  int32_t b[8][32];
+
+  explicit Codes(void *const *lanes) {
+    for (int lane = 0; lane < warpLanes; ++lane) {
+      const auto &own = *static_cast<const MultiplyingCodes *>(lanes[lane]);
+      const int group = lane / lanesOfRow, first = lane % lanesOfRow * 4;
+      widenCodes<areRowsSigned>(own.a[0], &a[group][first]);
+      widenCodes<areRowsSigned>(own.a[1], &a[group + 8][first]);
+      widenCodes<areRowsSigned>(own.a[2], &a[group][first + 16]);
+      widenCodes<areRowsSigned>(own.a[3], &a[group + 8][first + 16]);
+      widenCodes<!areRowsSigned>(own.b[0], &b[group][first]);
+      widenCodes<!areRowsSigned>(own.b[1], &b[group][first + 16]);
+    }
+  }
+  uint32_t addTo(uint32_t sum, int row, int column) const {
+    for (int k = 0; k < 32; ++k) {
+      sum += static_cast<uint32_t>(a[row][k] * b[column][k]);
+    }
+    return sum;
+  }
+};
+
 /// Bits that tf32 does not have: the manual does not define their effect.
 constexpr uint32_t beyondTf32 = 0x1FFF;
 bool isTf32(uint32_t word) {
   return (word & beyondTf32) == 0 || std::isnan(std::bit_cast<float>(word));
 }
 
-template <typename Matrices> void addAll(void *const *lanes) {
+template <typename Matrices, typename Sum> void addAll(void *const *lanes) {
   const Matrices factors(lanes);
   for (int lane = 0; lane < warpLanes; ++lane) {
-    auto &own = *static_cast<Multiplying *>(lanes[lane]);
+    auto &own = *static_cast<Multiplying<Sum> *>(lanes[lane]);
     for (int i = 0; i < 4; ++i) {
       const int row = lane / lanesOfRow + i / 2 * 8, column = lane % lanesOfRow * 2 + i % 2;
       own.sums[size_t(i)] = factors.addTo(own.sums[size_t(i)], row, column);
@@ -159,13 +197,13 @@ template <typename Matrices> void addAll(void *const *lanes) {
 }
 
 std::string multiplyBf16(void *const *lanes) {
-  addAll<Factors>(lanes);
+  addAll<Factors, float>(lanes);
   return "";
 }
 
 std::string multiplyTf32(void *const *lanes) {
   for (int lane = 0; lane < warpLanes; ++lane) {
-    const auto &own = *static_cast<const Multiplying *>(lanes[lane]);
+    const auto &own = *static_cast<const MultiplyingFloats *>(lanes[lane]);
     for (const bool isFirst : {true, false}) {
       if (isFirst ? !std::ranges::all_of(own.a, isTf32) : !std::ranges::all_of(own.b, isTf32)) {
         return std::string("multiplies a number that is not rounded to tf32, in the ") +
@@ -173,8 +211,18 @@ std::string multiplyTf32(void *const *lanes) {
       }
     }
   }
-  addAll<ShortFactors>(lanes);
+  addAll<ShortFactors, float>(lanes);
   return "";
+}
+
+template <bool areRowsSigned> std::string multiplyCodes(void *const *lanes) {
+  addAll<Codes<areRowsSigned>, uint32_t>(lanes);
+  return "";
+}
+
+template <bool areRowsSigned> void meetToMultiplyCodes(uint32_t *sums, MultiplyingCodes own) {
+  meetLanes("mma.m16n8k32", &own, multiplyCodes<areRowsSigned>);
+  std::memcpy(sums, own.sums.data(), sizeof own.sums);
 }
 
 // --- shfl ----------------------------------------------------------------------------------------
@@ -251,7 +299,7 @@ HEDDLE_EMULATED void heddle_emulated_mma_m16n8k16_row_col_bf16(float *sums, uint
                                                                uint32_t a3, uint32_t b0,
                                                                uint32_t b1, float c0, float c1,
                                                                float c2, float c3) {
-  Multiplying own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
+  MultiplyingFloats own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
   meetLanes("mma.m16n8k16", &own, multiplyBf16);
   std::memcpy(sums, own.sums.data(), sizeof own.sums);
 }
@@ -260,9 +308,24 @@ HEDDLE_EMULATED void heddle_emulated_mma_m16n8k8_row_col_tf32(float *sums, uint3
                                                               uint32_t a2, uint32_t a3, uint32_t b0,
                                                               uint32_t b1, float c0, float c1,
                                                               float c2, float c3) {
-  Multiplying own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
+  MultiplyingFloats own = {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}};
   meetLanes("mma.m16n8k8", &own, multiplyTf32);
   std::memcpy(sums, own.sums.data(), sizeof own.sums);
+}
+
+HEDDLE_EMULATED void
+heddle_emulated_mma_m16n8k32_row_col_u8_s8(uint32_t *sums, uint32_t a0, uint32_t a1, uint32_t a2,
+                                           uint32_t a3, uint32_t b0, uint32_t b1, uint32_t c0,
+                                           uint32_t c1, uint32_t c2, uint32_t c3) {
+  meetToMultiplyCodes</*areRowsSigned=*/false>(sums,
+                                               {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}});
+}
+
+HEDDLE_EMULATED void
+heddle_emulated_mma_m16n8k32_row_col_s8_u8(uint32_t *sums, uint32_t a0, uint32_t a1, uint32_t a2,
+                                           uint32_t a3, uint32_t b0, uint32_t b1, uint32_t c0,
+                                           uint32_t c1, uint32_t c2, uint32_t c3) {
+  meetToMultiplyCodes</*areRowsSigned=*/true>(sums, {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}});
 }
 
 HEDDLE_EMULATED float heddle_emulated_shfl_sync_idx_f32(uint32_t mask, float number, uint32_t lane,
