@@ -36,35 +36,38 @@ Value stepAt(BlockCode &block, int64_t steps, int64_t slabSteps, Value first, Va
   return code.smaller(place, code.integer(steps - 1));
 }
 
+void eachCopy(BlockCode &block, int64_t count, llvm::function_ref<void(Value number)> copy) {
+  VectorCode &code = block.code;
+  Value thread =
+      arith::ExtUIOp::create(code.builder, code.location, code.i64, block.keptHere(block.thread));
+  for (int64_t begin = 0; begin < count; begin += kProductThreads) {
+    Value number = code.add(thread, begin);
+    if (begin + kProductThreads <= count) {
+      copy(number);
+    } else {
+      code.when(code.less(number, code.integer(count)), [&] { copy(number); });
+    }
+  }
+}
+
 void copyWeights(BlockCode &block, const Product &product, const WeightSlab &slab, Value to,
                  Value first) {
   VectorCode &code = block.code;
   const int64_t ofPanel = slab.stepBytes / kSharedAlignment;
   const int64_t ofStep = ofPanel * slab.panels, all = ofStep * slab.slabSteps;
   Value lastPanel = code.subtract(product.endPanel, 1);
-  // The indices of a thread's copies are recomputed for every slab, to save registers.
-  Value thread =
-      arith::ExtUIOp::create(code.builder, code.location, code.i64, block.keptHere(block.thread));
-  for (int64_t begin = 0; begin < all; begin += kProductThreads) {
-    Value number = code.add(thread, begin);
-    auto copy = [&] {
-      Value step = code.divide(number, ofStep), inStep = code.remainder(number, ofStep), valid;
-      Value panel =
-          code.smaller(code.add(product.firstPanel, code.divide(inStep, ofPanel)), lastPanel);
-      Value place = stepAt(block, slab.steps, slab.slabSteps, first, step, valid, kSharedAlignment);
-      Value row = code.add(code.multiply(panel, slab.steps), place);
-      Value inRow = code.multiply(code.remainder(inStep, ofPanel), kSharedAlignment);
-      Value from = code.add(code.multiply(row, slab.stepBytes), inRow);
-      Value toStep = code.add(to, code.multiply(step, slab.pitch));
-      block.copy(block.sharedAt(code.add(toStep, code.multiply(inStep, kSharedAlignment))),
-                 code.bytesAt(product.weights, from), kSharedAlignment, valid);
-    };
-    if (begin + kProductThreads <= all) {
-      copy();
-    } else {
-      code.when(code.less(number, code.integer(all)), copy);
-    }
-  }
+  eachCopy(block, all, [&](Value number) {
+    Value step = code.divide(number, ofStep), inStep = code.remainder(number, ofStep), valid;
+    Value panel =
+        code.smaller(code.add(product.firstPanel, code.divide(inStep, ofPanel)), lastPanel);
+    Value place = stepAt(block, slab.steps, slab.slabSteps, first, step, valid, kSharedAlignment);
+    Value row = code.add(code.multiply(panel, slab.steps), place);
+    Value inRow = code.multiply(code.remainder(inStep, ofPanel), kSharedAlignment);
+    Value from = code.add(code.multiply(row, slab.stepBytes), inRow);
+    Value toStep = code.add(to, code.multiply(step, slab.pitch));
+    block.copy(block.sharedAt(code.add(toStep, code.multiply(inStep, kSharedAlignment))),
+               code.bytesAt(product.weights, from), kSharedAlignment, valid);
+  });
 }
 
 /// Applies the epilogue to one sum and stores it.

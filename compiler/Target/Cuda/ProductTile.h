@@ -2,8 +2,8 @@
 ///
 /// The parts that all block tiles of products share: the parameters of a product, the copies of
 /// weight panels to shared memory, and the epilogue on sums in shared memory. The sums are computed
-/// by FMA units (FmaTile.cpp), by tensor cores (TensorTile.cpp), or by tensor cores of Hopper
-/// (WarpgroupTile.cpp).
+/// by FMA units (FmaTile.cpp), by tensor cores (TensorTile.cpp, and IntegerTile.cpp for codes), or
+/// by tensor cores of Hopper (WarpgroupTile.cpp).
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 #define HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 
@@ -19,7 +19,8 @@ inline constexpr int64_t kProductThreads = 128;
 /// The parameters of a product, its operands, and the part of the result to compute.
 struct Product {
   const dataflow::ContractAttr computes;
-  const Units units;
+  /// What multiplies floating-point numbers; none for products of integers.
+  const std::optional<Units> units;
   /// The type of a weight.
   const mlir::Type element;
   mlir::Value rows, weights;
@@ -51,6 +52,10 @@ struct WeightSlab {
 
   int64_t bytes() const { return slabSteps * pitch; }
 };
+
+/// Calls `copy` with the numbers of the thread's copies, of `count` copies of the block. The
+/// numbers are recomputed here, to save registers.
+void eachCopy(BlockCode &block, int64_t count, llvm::function_ref<void(mlir::Value number)> copy);
 
 /// Returns step `first` + `step`, clamped to the last one. If a slab may have steps past the end,
 /// sets `valid` to the number of bytes of a copy that exist.
@@ -84,15 +89,22 @@ mlir::Value stageAfter(BlockCode &block, mlir::Value stage, int64_t begin, int64
 
 // --- kinds of tiles ------------------------------------------------------------------------------
 
-/// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, or
-/// by warpgroups with `k` steps.
+/// The most elements that may share a scale if several groups of a row do: a load of a warp.
+inline constexpr int64_t kMostSharedInBlocks = 128;
+/// Returns whether blocks compute products of integers with such weights.
+bool integersFit(transformer::QuantizedType type, int64_t k);
+
+/// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, on
+/// tensor cores with codes, or by warpgroups with `k` steps.
 BlockWork fmaWork(mlir::Type element);
 BlockWork tensorWork();
+BlockWork integerWork(transformer::QuantizedType type, int64_t k);
 BlockWork warpgroupWork(int64_t k);
 
 /// Emit the tile of the product's current part; `isFew` selects the smaller tile.
 void emitFmaTile(BlockCode &block, const Product &product, bool isFew);
 void emitTensorTile(BlockCode &block, const Product &product, bool isFew);
+void emitIntegerTile(BlockCode &block, const Product &product, bool isFew);
 void emitWarpgroupTile(BlockCode &block, const Product &product, const KernelBody &body,
                        bool isFew);
 
