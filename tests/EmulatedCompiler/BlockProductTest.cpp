@@ -13,27 +13,6 @@
 namespace heddle {
 namespace {
 
-/// Expects all results of a launch to be right, and all other memory to be unchanged.
-void expectRight(const ProductOperands &operands, const KernelLaunch &launch,
-                 const KernelOutcome &result) {
-  ASSERT_EQ(result.report, "");
-  const ProductShape &shape = operands.shape;
-  const int64_t begin = launch.columnBegin * ProductShape::panelColumns;
-  const int64_t end = launch.columnEnd * ProductShape::panelColumns;
-  for (int64_t row = 0; row < shape.rows; ++row) {
-    for (int64_t column = 0; column < shape.n; ++column) {
-      const float found = result.values[size_t(row * shape.n + column)];
-      const bool isOfLaunch =
-          row >= launch.rowBegin && row < launch.rowEnd && column >= begin && column < end;
-      if (isOfLaunch) {
-        ASSERT_EQ(found, operands.expected(row, column)) << "row " << row << " column " << column;
-      } else {
-        ASSERT_TRUE(std::isnan(found)) << "row " << row << " column " << column;
-      }
-    }
-  }
-}
-
 ProductShape tf32(ProductShape shape) {
   shape.products = FloatProducts::Tf32;
   return shape;
@@ -87,7 +66,7 @@ TEST(BlockProduct, IsRightForAllSizes) {
     CompiledProduct product(shape);
     const ProductOperands operands(shape, ++seed);
     const KernelLaunch launch = product.launchOfAll();
-    expectRight(operands, launch, product.run(operands, launch));
+    operands.expectRight(launch, product.run(operands, launch));
   }
 }
 
@@ -107,7 +86,7 @@ TEST(BlockProduct, IsRightForAllSizesByWarpgroups) {
     const ProductOperands operands(shape, ++seed);
     const KernelLaunch launch = product.launchOfAll();
     EXPECT_EQ(launch.threads, shape.k % 16 == 0 ? 384U : 128U);
-    expectRight(operands, launch, product.run(operands, launch));
+    operands.expectRight(launch, product.run(operands, launch));
   }
 }
 
@@ -122,7 +101,7 @@ void expectAnyDivision(const ProductShape &shape, const std::string &target = "s
     launch.shared = product.launchOfAll().shared;
     launch.threads = product.launchOfAll().threads;
     SCOPED_TRACE(testing::Message() << "rows from " << launch.rowBegin << " to " << launch.rowEnd);
-    expectRight(operands, launch, product.run(operands, launch));
+    operands.expectRight(launch, product.run(operands, launch));
   }
 }
 
@@ -144,7 +123,7 @@ void expectAnyOrder(const ProductShape &shape) {
   const ProductOperands operands(shape, 8);
   for (const char *const seed : {"1000", "2000", "3000"}) {
     ::setenv("HEDDLE_EMULATOR_SEED", seed, 1);
-    expectRight(operands, product.launchOfAll(), product.run(operands, product.launchOfAll()));
+    operands.expectRight(product.launchOfAll(), product.run(operands, product.launchOfAll()));
   }
   ::unsetenv("HEDDLE_EMULATOR_SEED");
 }

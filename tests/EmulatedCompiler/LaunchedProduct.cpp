@@ -10,9 +10,54 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <random>
+#include <gtest/gtest.h>
+#include <limits>
 
 namespace heddle {
+
+// --- results -----------------------------------------------------------------------------------
+
+float ExpectedProduct::expected(int64_t row, int64_t column) const {
+  // Volatile, so that the compiler of this file does not contract it to an FMA.
+  volatile float biased = sumOf(row, column) + bias[size_t(column)];
+  return biased + residual[size_t(row * n + column)];
+}
+
+int64_t ExpectedProduct::countDifferent(std::span<const float> values) const {
+  int64_t different = 0;
+  for (int64_t row = 0; row < rowCount; ++row) {
+    for (int64_t column = 0; column < n; ++column) {
+      different += values[size_t(row * n + column)] != expected(row, column) ? 1 : 0;
+    }
+  }
+  return different;
+}
+
+void ExpectedProduct::expectRight(const KernelLaunch &launch, const KernelOutcome &result) const {
+  ASSERT_EQ(result.report, "");
+  const int64_t begin = launch.columnBegin * ProductShape::panelColumns;
+  const int64_t end = launch.columnEnd * ProductShape::panelColumns;
+  for (int64_t row = 0; row < rowCount; ++row) {
+    for (int64_t column = 0; column < n; ++column) {
+      const float found = result.values[size_t(row * n + column)];
+      const bool isOfLaunch =
+          row >= launch.rowBegin && row < launch.rowEnd && column >= begin && column < end;
+      // NaN is what memory contains before.
+      const float right =
+          isOfLaunch ? expected(row, column) : std::numeric_limits<float>::quiet_NaN();
+      ASSERT_TRUE(found == right || (std::isnan(found) && std::isnan(right)))
+          << "row " << row << " column " << column << ": " << found << ", expected " << right;
+    }
+  }
+}
+
+void ExpectedProduct::fill(std::vector<float> &values, int64_t count, std::mt19937 &random) {
+  std::uniform_real_distribution<float> number(-1, 1);
+  values.resize(static_cast<size_t>(count));
+  for (float &value : values) {
+    value = number(random);
+  }
+}
 
 // --- operands ----------------------------------------------------------------------------------
 
@@ -21,19 +66,13 @@ static float truncated(float value) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xFFFF0000U);
 }
 
-ProductOperands::ProductOperands(const ProductShape &shape, uint32_t seed) : shape(shape) {
+ProductOperands::ProductOperands(const ProductShape &shape, uint32_t seed)
+    : ExpectedProduct(shape.rows, shape.n), shape(shape) {
   std::mt19937 random(seed);
-  std::uniform_real_distribution<float> number(-1, 1);
-  auto fill = [&](std::vector<float> &values, int64_t count) {
-    values.resize(static_cast<size_t>(count));
-    for (float &value : values) {
-      value = number(random);
-    }
-  };
-  fill(rows, shape.rows * shape.rowElements());
-  fill(weights, shape.n * shape.k);
-  fill(bias, shape.n);
-  fill(residual, shape.rows * shape.n);
+  fill(rows, shape.rows * shape.rowElements(), random);
+  fill(weights, shape.n * shape.k, random);
+  fill(bias, shape.n, random);
+  fill(residual, shape.rows * shape.n, random);
   if (shape.isBf16) {
     for (float &weight : weights) {
       weight = truncated(weight);
@@ -123,22 +162,6 @@ double ProductOperands::sumOfMagnitudes(int64_t row, int64_t column) const {
                     double(weights[size_t(column * shape.k + k)]));
   }
   return sum;
-}
-
-float ProductOperands::expected(int64_t row, int64_t column) const {
-  // Volatile, so that the compiler of this file does not contract it to an FMA.
-  volatile float biased = sumOf(row, column) + bias[size_t(column)];
-  return biased + residual[size_t(row * shape.n + column)];
-}
-
-int64_t ProductOperands::countDifferent(std::span<const float> values) const {
-  int64_t different = 0;
-  for (int64_t row = 0; row < shape.rows; ++row) {
-    for (int64_t column = 0; column < shape.n; ++column) {
-      different += values[size_t(row * shape.n + column)] != expected(row, column) ? 1 : 0;
-    }
-  }
-  return different;
 }
 
 std::vector<std::byte> ProductOperands::panels(int64_t together) const {

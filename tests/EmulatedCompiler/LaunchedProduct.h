@@ -8,6 +8,7 @@
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 
 #include <cstdint>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,17 +31,36 @@ struct ProductShape {
   static constexpr int64_t panelColumns = 48;
 };
 
-/// Random operands of a product, and its expected results: sums over k step by step, with an FMA
-/// each, or on tensor cores over as many steps at a time as the emulated instructions; then the
-/// bias and the residual are added.
-struct ProductOperands {
-  ProductShape shape;
-  std::vector<float> rows, weights, bias, residual;
+/// The expected results of a product [rowCount, n], to which a bias and a residual are added.
+class ExpectedProduct {
+public:
+  ExpectedProduct(int64_t rowCount, int64_t n) : rowCount(rowCount), n(n) {}
+  virtual ~ExpectedProduct() = default;
 
-  ProductOperands(const ProductShape &shape, uint32_t seed);
+  const int64_t rowCount, n;
+  std::vector<float> bias, residual;
+
   float expected(int64_t row, int64_t column) const;
   /// Returns how many elements of a result differ from the expected ones.
   int64_t countDifferent(std::span<const float> values) const;
+  /// Expects all results of a launch to be right, and all other memory to be unchanged.
+  void expectRight(const KernelLaunch &launch, const KernelOutcome &result) const;
+
+protected:
+  /// Fills `values` with `count` random numbers from -1 to 1.
+  static void fill(std::vector<float> &values, int64_t count, std::mt19937 &random);
+
+private:
+  virtual float sumOf(int64_t row, int64_t column) const = 0;
+};
+
+/// Random operands of a product, and its expected results: sums over k step by step, with an FMA
+/// each, or on tensor cores over as many steps at a time as the emulated instructions.
+struct ProductOperands : ExpectedProduct {
+  ProductShape shape;
+  std::vector<float> rows, weights;
+
+  ProductOperands(const ProductShape &shape, uint32_t seed);
   /// Return the exact sum, and the sum of the magnitudes of its products.
   double exactSum(int64_t row, int64_t column) const;
   double sumOfMagnitudes(int64_t row, int64_t column) const;
@@ -48,7 +68,7 @@ struct ProductOperands {
   std::vector<std::byte> panels(int64_t together) const;
 
 private:
-  float sumOf(int64_t row, int64_t column) const;
+  float sumOf(int64_t row, int64_t column) const override;
 };
 
 /// The code of a product for a GPU.
