@@ -5,6 +5,7 @@
 /// matrices in registers cannot be detected by a device: they give wrong results, and slow code
 /// shows in bank counts.
 #include "tests/EmulatedCompiler/PlantedDefects.h"
+#include "tests/EmulatedCompiler/LaunchedIntegers.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
 #include <functional>
@@ -164,6 +165,60 @@ void restForgotten(LLVM::LLVMFuncOp function) {
   last->setOperands(firstSum, sums, second->getOperands().slice(firstSum, sums));
 }
 
+/// Rows of integers are quantised after a barrier that follows the computation of their extents.
+void noBarrierAfterExtents(LLVM::LLVMFuncOp function) {
+  // The barrier before it begins the tile.
+  auto barriers = all<NVVM::Barrier0Op>(function);
+  auto inLoop = llvm::find(
+      barriers,
+      cast<NVVM::Barrier0Op>(all<NVVM::CpAsyncWaitGroupOp>(function).rbegin()[1]->getNextNode()));
+  (*std::prev(inLoop))->erase();
+}
+
+/// The factors of columns are read before the last group of copies has been awaited.
+void columnsNotAwaited(LLVM::LLVMFuncOp function) { lastAwait(function)->erase(); }
+
+/// The factors of all slabs are stored where those of the first slab are.
+void oneBufferOfFactors(LLVM::LLVMFuncOp function) {
+  for (LLVM::SelectOp each : all<LLVM::SelectOp>(function)) {
+    auto isFirst = each.getCondition().getDefiningOp<LLVM::ICmpOp>();
+    if (isFirst && isFirst.getPredicate() == LLVM::ICmpPredicate::eq &&
+        each.getTrueValue().getDefiningOp<LLVM::ConstantOp>() &&
+        each.getFalseValue().getDefiningOp<LLVM::ConstantOp>() && each.getType().isInteger(64)) {
+      each.replaceAllUsesWith(each.getTrueValue());
+    }
+  }
+}
+
+/// Returns whether a product adds codes of rows: it multiplies them with ones.
+bool sumsCodes(NVVM::MmaOp product) {
+  return product->getOperand(4).getDefiningOp<LLVM::ConstantOp>() != nullptr;
+}
+
+/// Exchanges the two words of a word of 4-bit codes.
+void exchangedHalves(LLVM::LLVMFuncOp function) {
+  NVVM::MmaOp last;
+  for (NVVM::MmaOp product : all<NVVM::MmaOp>(function)) {
+    if (!sumsCodes(product)) {
+      last = product;
+    }
+  }
+  Value lower = last->getOperand(4);
+  last->setOperand(4, last->getOperand(5));
+  last->setOperand(5, lower);
+}
+
+/// Omits the sums of codes of signed rows.
+void sumsOfCodesForgotten(LLVM::LLVMFuncOp function) {
+  for (NVVM::MmaOp product : all<NVVM::MmaOp>(function)) {
+    if (sumsCodes(product)) {
+      OpBuilder builder(product);
+      Value nothing = LLVM::ZeroOp::create(builder, product.getLoc(), product.getType());
+      product.replaceAllUsesWith(nothing);
+    }
+  }
+}
+
 /// Either of the two threads may come first.
 constexpr char kRaceOfTwoThreads[] =
     "race: (writes byte [0-9]+ of shared memory, which thread.* read|reads byte [0-9]+ of shared "
@@ -176,6 +231,9 @@ struct Defect {
   unsigned sharedLess = 0;
 };
 constexpr char kNotWritten[] = "reads byte [0-9]+ of shared memory, which nobody has written";
+constexpr char kNotThereYet[] =
+    "reads byte [0-9]+ of shared memory, which (nobody has written|thread [0-9]+ has written since "
+    "the last barrier)";
 constexpr char kRefilled[] =
     "race: (begins to copy to byte [0-9]+ of shared memory, which threads? .*(have|has) read since "
     "the last barrier|reads byte [0-9]+ of shared memory while a copy of thread [0-9]+ to it is "
@@ -207,33 +265,36 @@ const Defect kDefects[] = {
     {"halfLeavesEarly", halfLeavesEarly, kHalfWaits},
     {"tooLittleShared", nothing, kTooLittle, 4096}};
 
-/// Defects of products on tensor cores.
-const Defect kTensorDefects[] = {
-    {"noBarrierInLoop", noBarrierInLoop,
-     "reads byte [0-9]+ of shared memory, which (nobody has written|thread [0-9]+ has written "
-     "since "
-     "the last barrier)"},
-    {"barrierAfterRefill", barrierAfterRefill, kRefilled},
-    {"noBarrierBeforeSums", noBarrierBeforeSums<4>, kRaceOfTwoThreads},
-    {"noBarrierAfterSums", noBarrierAfterSums, kRaceOfTwoThreads},
-    {"oneGroupTooFew", oneGroupTooFew, kNotAwaited},
-    {"nothingCommitted", nothingCommitted, kNotCommitted},
-    {"oneCopyMissing", oneCopyMissing, kNotWritten},
-    {"noEdges", noEdges, kOutside},
-    {"oneBufferOfRows", oneBufferOfRows, kRaceOfTwoThreads},
-    {"oneLaneElsewhere", oneLaneElsewhere<NVVM::LdMatrixOp>,
-     "deadlock: 31 threads of warp 1 wait at ldmatrix, which 1 never reach"},
-    {"oneLaneAhead", oneLaneAhead,
-     "comes to (mma.m16n8k16 while lanes of its warp wait at ldmatrix|ldmatrix while lanes of its "
-     "warp wait at mma.m16n8k16)"},
-    {"rowBetweenMultiples", matrixElsewhere<8>,
-     "loads a row of a matrix at an address that is no multiple of 16"},
-    {"rowElsewhere", matrixElsewhere<1 << 20>,
-     "loads a row of a matrix that is not in shared memory"},
-    {"wordsBetweenMultiples", wordsBetweenMultiples,
-     "reads [0-9]+ bytes at an address that is no multiple of 16"},
-    {"halfLeavesEarly", halfLeavesEarly, kHalfWaits},
-    {"tooLittleShared", nothing, kTooLittle, 4096}};
+/// Returns defects that may occur in any product on tensor cores, whose sums are stored in so many
+/// parts, and others.
+template <size_t parts> std::vector<Defect> onTensorCores(const std::vector<Defect> &others) {
+  std::vector<Defect> defects = {
+      {"noBarrierInLoop", noBarrierInLoop, kNotThereYet},
+      {"barrierAfterRefill", barrierAfterRefill, kRefilled},
+      {"noBarrierBeforeSums", noBarrierBeforeSums<parts>, kRaceOfTwoThreads},
+      {"noBarrierAfterSums", noBarrierAfterSums, kRaceOfTwoThreads},
+      {"oneGroupTooFew", oneGroupTooFew, kNotAwaited},
+      {"nothingCommitted", nothingCommitted, kNotCommitted},
+      {"oneCopyMissing", oneCopyMissing, kNotWritten},
+      {"noEdges", noEdges, kOutside},
+      {"oneBufferOfRows", oneBufferOfRows, kRaceOfTwoThreads},
+      {"halfLeavesEarly", halfLeavesEarly, kHalfWaits},
+      {"tooLittleShared", nothing, kTooLittle, 4096}};
+  defects.insert(defects.end(), others.begin(), others.end());
+  return defects;
+}
+const std::vector<Defect> kTensorDefects = onTensorCores<4>(
+    {{"oneLaneElsewhere", oneLaneElsewhere<NVVM::LdMatrixOp>,
+      "deadlock: 31 threads of warp 1 wait at ldmatrix, which 1 never reach"},
+     {"oneLaneAhead", oneLaneAhead,
+      "comes to (mma.m16n8k16 while lanes of its warp wait at ldmatrix|ldmatrix while lanes of its "
+      "warp wait at mma.m16n8k16)"},
+     {"rowBetweenMultiples", matrixElsewhere<8>,
+      "loads a row of a matrix at an address that is no multiple of 16"},
+     {"rowElsewhere", matrixElsewhere<1 << 20>,
+      "loads a row of a matrix that is not in shared memory"},
+     {"wordsBetweenMultiples", wordsBetweenMultiples,
+      "reads [0-9]+ bytes at an address that is no multiple of 16"}});
 
 /// Expects the GPU to report a defect in a product.
 void expectFound(const ProductShape &shape, const Defect &defect) {
@@ -268,10 +329,37 @@ constexpr ProductShape kTf32Shape = {97, 100, 128, 0, false, false, FloatProduct
 class PlantedTf32Defects : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedTf32Defects, IsFound) { expectFound(kTf32Shape, GetParam()); }
 
+/// Defects of products of integers in groups, and those that only occur if rows have one scale.
+const std::vector<Defect> kIntegerDefects = onTensorCores<2>(
+    {{"oneBufferOfFactors", oneBufferOfFactors, kRaceOfTwoThreads},
+     {"oneLaneAhead", oneLaneAhead,
+      "comes to (mma.m16n8k32 while lanes of its warp wait at ldmatrix|ldmatrix while lanes of its "
+      "warp wait at mma.m16n8k32)"},
+     {"oneLaneElsewhere", oneLaneElsewhere<NVVM::ShflOp>,
+      "deadlock: 31 threads of warp 1 wait at shfl.bfly, which 1 never reach"}});
+const Defect kExtentDefects[] = {{"noBarrierAfterExtents", noBarrierAfterExtents, kNotThereYet},
+                                 {"columnsNotAwaited", columnsNotAwaited, kNotAwaited}};
+
+void expectFound(const IntegerShape &shape, const Defect &defect) {
+  CompiledIntegers product(shape);
+  defect.plant(product.body());
+  KernelLaunch launch = product.launchOfAll();
+  launch.shared -= defect.sharedLess;
+  const KernelOutcome result = product.run(IntegerOperands(shape, 1), launch);
+  expectReported(result, "product", defect.report);
+}
+
+class PlantedIntegerDefects : public testing::TestWithParam<Defect> {};
+TEST_P(PlantedIntegerDefects, IsFound) { expectFound({97, 600, 128, "i8, 64"}, GetParam()); }
+class PlantedExtentDefects : public testing::TestWithParam<Defect> {};
+TEST_P(PlantedExtentDefects, IsFound) { expectFound({97, 60, 128, "i8, row"}, GetParam()); }
+
 const auto kName = [](const auto &info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Product, PlantedDefects, testing::ValuesIn(kDefects), kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedTensorDefects, testing::ValuesIn(kTensorDefects), kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedTf32Defects, testing::ValuesIn(kTf32Defects), kName);
+INSTANTIATE_TEST_SUITE_P(Product, PlantedIntegerDefects, testing::ValuesIn(kIntegerDefects), kName);
+INSTANTIATE_TEST_SUITE_P(Product, PlantedExtentDefects, testing::ValuesIn(kExtentDefects), kName);
 
 /// Defects that the GPU cannot detect.
 struct WrongNumbers {
@@ -303,6 +391,31 @@ TEST_P(PlantedWrongNumbers, Differ) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Product, PlantedWrongNumbers, testing::ValuesIn(kWrongNumbers), kName);
+
+/// The same with integers.
+struct WrongCodes {
+  const char *name;
+  std::function<void(LLVM::LLVMFuncOp)> plant;
+  std::string type;
+};
+const WrongCodes kWrongCodes[] = {{"exchangedRows", exchanged<1, 2>, "i8, row"},
+                                  {"exchangedColumns", exchanged<4, 5>, "i8, row"},
+                                  {"exchangedSums", exchanged<7, 8>, "i8, row"},
+                                  {"exchangedHalves", exchangedHalves, "i4, 32, bf16"},
+                                  {"sumsOfCodesForgotten", sumsOfCodesForgotten, "i4, 32, bf16"}};
+class PlantedWrongCodes : public testing::TestWithParam<WrongCodes> {};
+
+TEST_P(PlantedWrongCodes, Differ) {
+  const IntegerShape shape = {96, 64, 128, GetParam().type};
+  CompiledIntegers product(shape);
+  GetParam().plant(product.body());
+  const IntegerOperands operands(shape, 1);
+  const KernelOutcome result = product.run(operands, product.launchOfAll());
+  ASSERT_EQ(result.report, "");
+  EXPECT_GT(operands.countDifferent(result.values), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Product, PlantedWrongCodes, testing::ValuesIn(kWrongCodes), kName);
 
 TEST(PlantedSlowness, PartsInOneOrderCostPasses) {
   const ProductShape shape = {96, 32, 70, 0, true, true};

@@ -211,25 +211,37 @@ SmallVector<Value> BlockCode::loadTransposed(Value address) {
   return loadMatrices(code, address, NVVM::MMALayout::col);
 }
 
-/// Adds a matrix product with `steps` steps of k of a type.
+/// Adds a matrix product with `steps` steps of k of two types.
 static SmallVector<Value> multiplyMatrices(VectorCode &code, ValueRange rows, ValueRange columns,
-                                           ValueRange sums, int64_t steps, NVVM::MMATypes type) {
-  using Types = std::array<NVVM::MMATypes, 2>;
+                                           ValueRange sums, int64_t steps,
+                                           std::array<NVVM::MMATypes, 2> types) {
   using Layouts = std::array<NVVM::MMALayout, 2>;
+  const Type sum = sums.front().getType();
+  const std::optional<NVVM::MMAIntOverflow> overflow =
+      sum.isF32() ? std::nullopt : std::optional(NVVM::MMAIntOverflow::wrapped);
   Value product =
-      NVVM::MmaOp::create(code.builder, code.location, fourOf(code.f32), rows, columns, sums,
-                          {kMatrixRows, kMatrixColumns, steps}, /*b1Op=*/std::nullopt,
-                          /*intOverflow=*/std::nullopt, Types{type, type},
-                          Layouts{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      NVVM::MmaOp::create(code.builder, code.location, fourOf(sum), rows, columns, sums,
+                          {kMatrixRows, kMatrixColumns, steps}, /*b1Op=*/std::nullopt, overflow,
+                          types, Layouts{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return fieldsOf(code, product);
 }
 
 SmallVector<Value> BlockCode::multiplyBf16(ValueRange rows, ValueRange columns, ValueRange sums) {
-  return multiplyMatrices(code, rows, columns, sums, 2 * kMatrixWords, NVVM::MMATypes::bf16);
+  return multiplyMatrices(code, rows, columns, sums, 2 * kMatrixWords,
+                          {NVVM::MMATypes::bf16, NVVM::MMATypes::bf16});
 }
 
 SmallVector<Value> BlockCode::multiplyTf32(ValueRange rows, ValueRange columns, ValueRange sums) {
-  return multiplyMatrices(code, rows, columns, sums, kMatrixWords, NVVM::MMATypes::tf32);
+  return multiplyMatrices(code, rows, columns, sums, kMatrixWords,
+                          {NVVM::MMATypes::tf32, NVVM::MMATypes::tf32});
+}
+
+SmallVector<Value> BlockCode::multiplyCodes(ValueRange rows, ValueRange columns, ValueRange sums,
+                                            bool areRowsSigned) {
+  const NVVM::MMATypes ofRows = areRowsSigned ? NVVM::MMATypes::s8 : NVVM::MMATypes::u8;
+  const NVVM::MMATypes ofColumns = areRowsSigned ? NVVM::MMATypes::u8 : NVVM::MMATypes::s8;
+  return multiplyMatrices(code, rows, columns, sums, codesTogether * kMatrixWords,
+                          {ofRows, ofColumns});
 }
 
 Value BlockCode::roundedPair(Value first, Value second) {

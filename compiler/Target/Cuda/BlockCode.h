@@ -40,7 +40,8 @@ inline constexpr int64_t kSharedAlignment = 16;
 /// Threads of a warp, the lanes of its instructions.
 inline constexpr int64_t kWarpLanes = 32;
 /// The matrix product that a warp computes with one instruction: rows of the first matrix, columns
-/// of the second, and 32-bit words of k, each of which holds two bf16 numbers or one of tf32.
+/// of the second, and 32-bit words of k, each of which holds two bf16 numbers, one of tf32 or four
+/// codes.
 inline constexpr int64_t kMatrixRows = 16, kMatrixColumns = 8, kMatrixWords = 8;
 /// Lanes that share a row of the first matrix and of the result, and a column of the second.
 inline constexpr int64_t kLanesOfRow = 4;
@@ -114,6 +115,10 @@ public:
   /// results.
   llvm::SmallVector<mlir::Value> multiplyTf32(mlir::ValueRange rows, mlir::ValueRange columns,
                                               mlir::ValueRange sums);
+  /// Does the same for codes of 8 bits with sums in i32, [16][32] and [8][32]: unsigned rows times
+  /// signed columns or, if rows are signed, the opposite.
+  llvm::SmallVector<mlir::Value> multiplyCodes(mlir::ValueRange rows, mlir::ValueRange columns,
+                                               mlir::ValueRange sums, bool areRowsSigned);
   /// Returns two numbers rounded to bf16, ties to even, with the first in the lower half of the
   /// word.
   mlir::Value roundedPair(mlir::Value first, mlir::Value second);

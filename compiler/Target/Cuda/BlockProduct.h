@@ -13,8 +13,8 @@
 namespace heddle {
 
 /// Returns how blocks compute a kernel for a target; nullopt if each thread is a separate caller:
-/// for other families, for products of integers or by groups, and for panels whose width a user has
-/// chosen.
+/// for other families, for products by groups of columns or with codes that are dequantised, for
+/// large groups of codes, and for panels whose width a user has chosen.
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target);
 
 /// Returns whether a target computes products by warpgroups, given their arithmetic and sizes.
@@ -24,18 +24,19 @@ bool usesWarpgroups(const TargetDescription &target, dataflow::Arithmetic arithm
 /// The elements of a column that are together in such panels.
 inline constexpr int64_t kWarpgroupTogether = 8;
 
-/// How a target that has warpgroups computes a product of bf16, for reports: "by warpgroups", or
-/// why not. Nullopt for other targets and kernels.
-struct WarpgroupChoice {
-  bool isByWarpgroups;
+/// How a target computes a product of bf16 by warpgroups, if it has these, or one with codes by
+/// blocks, for reports; or why it does not. Nullopt for other kernels.
+struct ProductChoice {
+  bool isTaken;
   std::string text;
 };
-std::optional<WarpgroupChoice> warpgroupChoice(dataflow::KernelOp kernel,
-                                               const TargetDescription &target);
+std::optional<ProductChoice> productChoice(dataflow::KernelOp kernel,
+                                           const TargetDescription &target);
 
 /// Emits such a kernel. The sum of an element is computed over k from the first step to the last in
 /// every tile, by one chain of FMAs or tensor-core instructions, so its bits depend neither on the
-/// number of rows nor on tile boundaries. In f32 they are those of a product by a single thread.
+/// number of rows nor on tile boundaries. In f32 and of integers they are those of a product by a
+/// single thread.
 void emitBlockProduct(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
 
 } // namespace heddle

@@ -108,37 +108,29 @@ manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
   return work ? togetherShape(work->threads, work->shared) : launchShape();
 }
 
-/// Reports how a target with warpgroups computes a product of bf16.
-static void reportProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
-  const std::optional<WarpgroupChoice> choice = warpgroupChoice(kernel, target);
-  if (!choice) {
-    return;
-  }
-  const std::string text = target.name.str() + ": " + choice->text;
-  if (choice->isByWarpgroups) {
+/// Reports how a target computes a kernel, if there is anything to say.
+static void report(dataflow::KernelOp kernel, const TargetDescription &target, bool isTaken,
+                   const std::string &choice) {
+  const std::string text = target.name.str() + ": " + choice;
+  if (isTaken) {
     reportTaken(kernel.getLoc(), passNames::convertDataflowToKernels, text);
   } else {
     reportDeclined(kernel.getLoc(), passNames::convertDataflowToKernels, text);
   }
 }
 
-/// Reports how a target computes an attention kernel, or why blocks do not compute it.
-static void reportAttention(dataflow::KernelOp kernel, const TargetDescription &target) {
-  const std::optional<AttentionChoice> choice = attentionChoice(kernel, target);
-  if (!choice) {
-    return;
+/// Reports how a target computes a product or an attention kernel, or why blocks do not compute it.
+static void reportChoices(dataflow::KernelOp kernel, const TargetDescription &target) {
+  if (const std::optional<ProductChoice> choice = productChoice(kernel, target)) {
+    report(kernel, target, choice->isTaken, choice->text);
   }
-  const std::string text = target.name.str() + ": " + choice->text;
-  if (choice->isByBlocks) {
-    reportTaken(kernel.getLoc(), passNames::convertDataflowToKernels, text);
-  } else {
-    reportDeclined(kernel.getLoc(), passNames::convertDataflowToKernels, text);
+  if (const std::optional<AttentionChoice> choice = attentionChoice(kernel, target)) {
+    report(kernel, target, choice->isByBlocks, choice->text);
   }
 }
 
 void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
-  reportProduct(body.kernel, code.target);
-  reportAttention(body.kernel, code.target);
+  reportChoices(body.kernel, code.target);
   if (blockProduct(body.kernel, code.target)) {
     emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));
   } else if (isBlockAttention(body.kernel)) {
