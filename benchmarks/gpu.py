@@ -40,9 +40,9 @@ BOUND = 1e-4
 # the next product to another one. Their batch is repeated so often, for tiles of many rows to be
 # full; bits then tell whether those of tensor cores depend on the place in a tile, which no manual
 # says.
-NARROW = {"bert-tiny": ["bf16", "tf32", "tf32x3"], "t5-tiny": ["bf16", "int8", "tf32"]}
+NARROW = {"bert-tiny": ["bf16", "tf32", "tf32x3", "int4"], "t5-tiny": ["bf16", "int8", "tf32"]}
 # What each may differ by from the CPU, which computes in f32 where a GPU multiplies tf32.
-NARROW_BOUNDS = {"bf16": 2e-2, "int8": 2e-2, "tf32": 5e-3, "tf32x3": BOUND}
+NARROW_BOUNDS = {"bf16": 2e-2, "int8": 2e-2, "int4": 5e-2, "tf32": 5e-3, "tf32x3": BOUND}
 REPEATED = 8
 # Names of ids in files of Hugging Face, and in programs.
 PORTS = {"input_ids": "source", "decoder_input_ids": "target"}
@@ -362,7 +362,7 @@ def device_line(folder):
 def roofs_line(folder):
     """What the GPU can do at best, as `heddle profile` measures it with the images of some models."""
     found = {}
-    for name in ("bert-tiny", "bert-tiny-bf16", "bert-tiny-tf32"):
+    for name in ("bert-tiny", "bert-tiny-bf16", "bert-tiny-tf32", "bert-tiny-int4"):
         binary = folder.path / f"{name}.so"
         if not binary.exists():
             continue

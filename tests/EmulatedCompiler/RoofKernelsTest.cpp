@@ -151,6 +151,16 @@ TEST(RoofKernels, MultiplyTf32IsSoManyProducts) {
   }
 }
 
+// Codes of rows have no sign, those of weights have one: 200 times -3.
+TEST(RoofKernels, MultiplyIntegersIsSoManyProducts) {
+  for (const char *const target : {"sm_80", "sm_90a"}) {
+    const Products products{
+        Roof::MultiplyIntegers, target, {0xC8C8C8C8, 0xFDFDFDFD, 0}, -600, 8, 4, 32};
+    products.check(1);
+    products.check(5);
+  }
+}
+
 // Four products in a round, of 16 steps each, are added to one group of sums.
 TEST(RoofKernels, WarpgroupsMultiplyBf16IsSoManyProducts) {
   const Products products{
@@ -200,6 +210,7 @@ TEST(RoofKernels, ATargetHasThoseOfItsProducts) {
     const bool isHopper = target == std::string("sm_90a");
     EXPECT_TRUE(has(target, Roof::MultiplyF32));
     EXPECT_TRUE(has(target, Roof::MultiplyTf32));
+    EXPECT_TRUE(has(target, Roof::MultiplyIntegers));
     EXPECT_TRUE(has(target, Roof::Read));
     EXPECT_EQ(has(target, Roof::MultiplyBf16), !isHopper);
     EXPECT_EQ(has(target, Roof::WarpgroupsMultiplyBf16), isHopper);

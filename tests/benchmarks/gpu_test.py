@@ -79,11 +79,11 @@ class Gpu(unittest.TestCase):
         # What is measured means nothing here, but all of it is there.
         rate = r"\d[\d.e+-]* T"
         self.assertRegex(done.stdout, rf"At best, measured: f32 {rate}FLOP/s, memory {rate}B/s, "
-                                      rf"bf16 {rate}FLOP/s, tf32 {rate}FLOP/s\.\n")
+                                      rf"bf16 {rate}FLOP/s, tf32 {rate}FLOP/s, integers {rate}FLOP/s\.\n")
         for name in ("bert-tiny", "t5-tiny"):
             self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 4 of 4 \|")
-        for name in ("bert-tiny-bf16", "bert-tiny-tf32", "bert-tiny-tf32x3", "t5-tiny-bf16",
-                     "t5-tiny-int8", "t5-tiny-tf32"):
+        for name in ("bert-tiny-bf16", "bert-tiny-tf32", "bert-tiny-tf32x3", "bert-tiny-int4",
+                     "t5-tiny-bf16", "t5-tiny-int8", "t5-tiny-tf32"):
             self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 32 of 32 \|")
         self.assertIn("wgmma: not checked, cuModuleLoadDataEx fails with 218", done.stdout)
 

@@ -46,6 +46,9 @@ static_assert(infoOf(Roof::MultiplyBf16).work ==
 static_assert(infoOf(Roof::MultiplyTf32).work ==
               infoOf(Roof::MultiplyTf32).threads / kWarpLanes * kProducts *
                   operationsOf(kMatrixRows, kMatrixColumns, kMatrixWords));
+static_assert(infoOf(Roof::MultiplyIntegers).work ==
+              infoOf(Roof::MultiplyIntegers).threads / kWarpLanes * kProducts *
+                  operationsOf(kMatrixRows, kMatrixColumns, codesTogether *kMatrixWords));
 static_assert(infoOf(Roof::WarpgroupsMultiplyBf16).work ==
               kWarpgroups * kGroupProducts *
                   operationsOf(kWarpgroupRows, kColumns, kWarpgroupSteps));
@@ -92,7 +95,9 @@ private:
   void storeSum(ValueRange numbers);
 
   void multiplyF32();
-  void multiplyByWarps(bool isBf16);
+  SmallVector<Value> multiplyByWarp(Roof roof, ValueRange rows, ValueRange columns,
+                                    ValueRange sums);
+  void multiplyByWarps(Roof roof);
   void multiplyByWarpgroups();
   void readParts();
 
@@ -136,23 +141,42 @@ void RoofCode::multiplyF32() {
   }));
 }
 
+/// Adds a product of a warp to its sums.
+SmallVector<Value> RoofCode::multiplyByWarp(Roof roof, ValueRange rows, ValueRange columns,
+                                            ValueRange sums) {
+  return roof == Roof::MultiplyBf16   ? block.multiplyBf16(rows, columns, sums)
+         : roof == Roof::MultiplyTf32 ? block.multiplyTf32(rows, columns, sums)
+                                      : block.multiplyCodes(rows, columns, sums,
+                                                            /*areRowsSigned=*/false);
+}
+
 /// All elements of a matrix are equal; the sums of a product begin with its number.
-void RoofCode::multiplyByWarps(bool isBf16) {
+void RoofCode::multiplyByWarps(Roof roof) {
   constexpr size_t sums = 4;
+  const bool isOfIntegers = roof == Roof::MultiplyIntegers;
   const SmallVector<Value> rows(4, wordOf(first())), columns(2, wordOf(second()));
   SmallVector<Value> initial;
   for (int64_t product = 0; product < kProducts; ++product) {
-    initial.append(sums, code.number(static_cast<float>(product)));
+    Value number =
+        isOfIntegers ? arith::ConstantIntOp::create(code.builder, code.location, code.i32, product)
+                           .getResult()
+                     : code.number(static_cast<float>(product));
+    initial.append(sums, number);
   }
-  storeSum(overRounds(initial, [&](Value, ValueRange carried) {
-    SmallVector<Value> all;
+  SmallVector<Value> all = overRounds(initial, [&](Value, ValueRange carried) {
+    SmallVector<Value> after;
     for (size_t product = 0; product < kProducts; ++product) {
       ValueRange own = carried.slice(product * sums, sums);
-      llvm::append_range(all, isBf16 ? block.multiplyBf16(rows, columns, own)
-                                     : block.multiplyTf32(rows, columns, own));
+      llvm::append_range(after, multiplyByWarp(roof, rows, columns, own));
     }
-    return all;
-  }));
+    return after;
+  });
+  for (Value &sum : all) {
+    sum = isOfIntegers
+              ? arith::SIToFPOp::create(code.builder, code.location, code.f32, sum).getResult()
+              : sum;
+  }
+  storeSum(all);
 }
 
 /// Two warpgroups multiply the rows of their own with the same columns, all in shared memory as
@@ -240,9 +264,9 @@ void RoofCode::emit(Roof roof) {
   case Roof::MultiplyF32:
     return multiplyF32();
   case Roof::MultiplyBf16:
-    return multiplyByWarps(/*isBf16=*/true);
   case Roof::MultiplyTf32:
-    return multiplyByWarps(/*isBf16=*/false);
+  case Roof::MultiplyIntegers:
+    return multiplyByWarps(roof);
   case Roof::WarpgroupsMultiplyBf16:
     return multiplyByWarpgroups();
   case Roof::Read:
@@ -259,6 +283,7 @@ static bool isOf(Roof roof, const TargetDescription &target) {
     return hasWarpgroups(target);
   case Roof::MultiplyF32:
   case Roof::MultiplyTf32:
+  case Roof::MultiplyIntegers:
   case Roof::Read:
     return true;
   }

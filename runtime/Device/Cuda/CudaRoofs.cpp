@@ -30,11 +30,15 @@ static constexpr int64_t mostRounds = int64_t(1) << 40;
 static HeddleRoofNumbers numbersOf(Roof roof, int64_t parts) {
   constexpr uint32_t nearlyOne = 0x3F7FBE77, small = 0x3A83126F;
   constexpr uint32_t half = 0x3F000000, pairOfHalves = 0x3F003F00;
+  // Sums of integers begin anew at 2^32.
+  constexpr uint32_t codesOfRows = 0xAAAAAAAA, codesOfWeights = 0x55555555;
   switch (roof) {
   case Roof::MultiplyF32:
     return {nearlyOne, small, parts};
   case Roof::MultiplyTf32:
     return {half, half, parts};
+  case Roof::MultiplyIntegers:
+    return {codesOfRows, codesOfWeights, parts};
   case Roof::MultiplyBf16:
   case Roof::WarpgroupsMultiplyBf16:
   case Roof::Read:
@@ -60,11 +64,11 @@ Result<double> CudaRoofs::peak(Arithmetic arithmetic, std::string_view target) {
     HEDDLE_ASSIGN(const double products, known({Roof::MultiplyTf32}, target, 0));
     return products / 3;
   }
-  case Arithmetic::F32:
   case Arithmetic::Integers:
+    return known({Roof::MultiplyIntegers}, target, 0);
+  case Arithmetic::F32:
     break;
   }
-  // Kernels multiply integers one by one, which takes no less time.
   return known({Roof::MultiplyF32}, target, 0);
 }
 

@@ -9,7 +9,7 @@
 
 /* What a kernel computes with. Compiled code relies on the order of the fields. */
 typedef struct HeddleRoofNumbers {
-  uint32_t first;  /* the word of the first factor: an f32 number, a tf32 number or two of bf16 */
+  uint32_t first;  /* the word of the first factor: f32, tf32, two bf16 numbers or four codes */
   uint32_t second; /* that of the second factor; of MultiplyF32, what a multiply-add adds */
   int64_t parts;   /* the parts that are read */
 } HeddleRoofNumbers;

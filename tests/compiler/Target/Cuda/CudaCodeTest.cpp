@@ -92,7 +92,8 @@ TEST_F(CudaCodeTest, EveryKernelHasAnEntry) {
   const std::vector<std::string> names = definitions(ptxOf(kProgram, "sm_80"), ".visible .entry ");
   EXPECT_EQ(names, (std::vector<std::string>{"gelu", "norm$$of$2d48", "norm$$of$2d48$$finish",
                                              "roof$multiply_f32", "roof$multiply_bf16",
-                                             "roof$multiply_tf32", "roof$read"}));
+                                             "roof$multiply_tf32", "roof$multiply_integers",
+                                             "roof$read"}));
   // The manifest uses the same names.
   const TargetDescription &target = *findTarget("sm_80");
   EXPECT_EQ(target.backend->symbolOf("norm.of-48", target), names[1]);
@@ -138,6 +139,7 @@ TEST_F(CudaCodeTest, RoofsUseTheInstructionsOfProducts) {
     // Counting rounds takes an addition and a comparison.
     expectLoop(Roof::MultiplyF32, "fma.rn.f32", 128, 2);
     expectLoop(Roof::MultiplyTf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8, 2);
+    expectLoop(Roof::MultiplyIntegers, "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32", 8, 2);
     expectLoop(Roof::Read, "ld.volatile.global.v4.b32", 8, 100);
     if (target == "sm_80") {
       expectLoop(Roof::MultiplyBf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 8, 2);

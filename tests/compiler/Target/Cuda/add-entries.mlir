@@ -39,6 +39,7 @@ module @sm_80 {
 // CHECK: llvm.func @roof$multiply_f32(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
 // CHECK: llvm.func @roof$multiply_bf16(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
 // CHECK: llvm.func @roof$multiply_tf32(
+// CHECK: llvm.func @roof$multiply_integers(
 // CHECK: llvm.func @roof$read(
 
 // Kernels stay functions, since entries write what they take for constant; tiles do not.
