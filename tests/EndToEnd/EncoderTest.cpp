@@ -94,6 +94,9 @@ void expectOracle(const std::string &name, const std::vector<std::string> &argum
 }
 
 TEST(Encoder, AgreesWithBertTinyInBf16) { expectOracle("bert-tiny", {"--precision=bf16"}, 5e-2F); }
+// Its weights are random numbers, which lose more in so few bits than those of real models.
+TEST(Encoder, AgreesWithBertTinyInInt8) { expectOracle("bert-tiny", {"--precision=int8"}, 0.1F); }
+TEST(Encoder, AgreesWithBertTinyInInt4) { expectOracle("bert-tiny", {"--precision=int4"}, 1.0F); }
 TEST(Encoder, AgreesWithBertTinyInTf32) { expectOracle("bert-tiny", {"--precision=tf32"}, 5e-3F); }
 TEST(Encoder, AgreesWithBertTinyInThreeOfTf32) {
   expectOracle("bert-tiny", {"--precision=tf32x3"});
@@ -209,6 +212,12 @@ void expectSameBits(const std::string &name, int vocabulary,
 TEST(Encoder, SameSentenceSameBits) { expectSameBits("bert-tiny", 211); }
 TEST(Encoder, SameSentenceSameBitsInBf16) {
   expectSameBits("bert-tiny", 211, {"--precision=bf16"});
+}
+TEST(Encoder, SameSentenceSameBitsInInt8) {
+  expectSameBits("bert-tiny", 211, {"--precision=int8"});
+}
+TEST(Encoder, SameSentenceSameBitsInInt4) {
+  expectSameBits("bert-tiny", 211, {"--precision=int4"});
 }
 TEST(Encoder, SameSentenceSameBitsInTf32) {
   expectSameBits("bert-tiny", 211, {"--precision=tf32"});

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -19,6 +20,12 @@ namespace {
 
 constexpr int largest = 127;
 constexpr float step = 1.0F / 64;
+
+/// Returns the targets of programs, with the emulated GPU where compileModel() would add it.
+std::string targets() {
+  return std::string("--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx") +
+         (std::getenv("HEDDLE_TEST_DEVICE") == nullptr ? "" : ",sm_80");
+}
 
 /// Groups of columns and the widths of one, and the number of elements that share a scale; 0: all
 /// of a row.
@@ -143,8 +150,7 @@ protected:
         gatherText("x", "x", c.groups * c.k) +
             "  %out = transformer.grouped_linear %x, @w, @b {groups = " + std::to_string(c.groups) +
             " : i64} : " + rows + " -> " + result + "\n",
-        {"--precision=" + std::string(c.precision),
-         "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx"});
+        {"--precision=" + std::string(c.precision), targets()});
   }
 
   IntegerCase c;
