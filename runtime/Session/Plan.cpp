@@ -79,6 +79,17 @@ RowPairs countRows(const SequenceSizes &sequences, RowSpace rows, RowSpace keys,
   return counted;
 }
 
+static void addScratch(Plan &plan, const Artifact &artifact, uint32_t kernel) {
+  const manifest::Kernel &used = *artifact.manifest().kernels()->Get(kernel);
+  const auto *const launches = used.launches();
+  if (launches != nullptr && launches->Get(artifact.isaNumber())->shared() > 0) {
+    // Its callers work together, in shared memory: scratch is for other targets.
+    return;
+  }
+  plan.scratch = std::max(plan.scratch, used.scratch());
+  plan.scratchPerLongest = std::max(plan.scratchPerLongest, used.scratch_per_longest());
+}
+
 static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::Entry &entry,
                         uint32_t index) {
   const manifest::Dispatch &dispatch = *entry.dispatches()->Get(index);
@@ -128,14 +139,9 @@ static void addDispatch(Plan &plan, const Artifact &artifact, const manifest::En
   } else {
     plan.bounded.push_back({planned.mostKeys, static_cast<double>(flops.perTokenKey)});
   }
-  auto useScratch = [&](uint32_t kernel) {
-    const manifest::Kernel &used = *artifact.manifest().kernels()->Get(kernel);
-    plan.scratch = std::max(plan.scratch, used.scratch());
-    plan.scratchPerLongest = std::max(plan.scratchPerLongest, used.scratch_per_longest());
-  };
-  useScratch(dispatch.kernel());
+  addScratch(plan, artifact, dispatch.kernel());
   if (finish >= 0) {
-    useScratch(static_cast<uint32_t>(finish));
+    addScratch(plan, artifact, static_cast<uint32_t>(finish));
   }
   plan.dispatches.push_back(planned);
 }

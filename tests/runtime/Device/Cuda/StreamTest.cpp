@@ -113,6 +113,28 @@ TEST(CudaStream, ScratchIsForManyCallers) {
   EXPECT_EQ(lane.stream->scratchBytes(uint64_t(1) << 30), uint64_t(1) << 40);
 }
 
+/// Returns the bytes of all allocations while a model runs whose kernel "linear" has a megabyte of
+/// scratch per caller, and blocks with so much shared memory.
+static uint64_t bytesAllocated(uint32_t shared) {
+  ModelSpec spec = withDevice(model());
+  spec.kernels[1].scratch = 1 << 20;
+  spec.kernels[1].launches[2] = {manifest::LaunchUnit::Caller, 32, shared};
+  EmulatedGpu::get().record();
+  // Its code takes each thread for a caller, so the result does not matter.
+  (void)embedTwo(*loadOn("cuda", spec, "scratch.so"));
+  uint64_t sum = 0;
+  for (const std::string &line : EmulatedGpu::get().calls("cuMemAlloc_v2")) {
+    sum += std::stoull(line.substr(line.find('(') + 1));
+  }
+  return sum;
+}
+
+TEST(CudaStream, BlocksThatWorkTogetherNeedNoScratch) {
+  // Two multiprocessors of 512 callers each.
+  EXPECT_GT(bytesAllocated(/*shared=*/0), uint64_t(1) << 30);
+  EXPECT_LT(bytesAllocated(/*shared=*/16), uint64_t(1) << 24);
+}
+
 /// Returns a model whose kernel "linear" fails.
 static ModelSpec wrongModel() {
   ModelSpec spec = withDevice(model());
