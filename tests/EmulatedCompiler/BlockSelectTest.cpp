@@ -42,7 +42,7 @@ public:
   KernelOutcome run(const KernelLaunch &launch) const {
     const auto width = static_cast<size_t>(selectedPair * pairs());
     return kernel.run(launch, kRows * width, static_cast<int64_t>(width),
-                      [&](EmulatedGpu &gpu, uint64_t result) {
+                      [&](EmulatedGpu &gpu, uint64_t result, uint64_t) {
                         HeddleRows tokens = {};
                         tokens.count = kRows;
                         return gpu.sendLaunch({result, gpu.send(logits)},

@@ -246,7 +246,7 @@ KernelLaunch CompiledAttention::launchOf(const std::vector<AttentionPart> &batch
 KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
                                      const KernelLaunch &launch) const {
   const BatchRows rows(batch);
-  const auto send = [&](EmulatedGpu &gpu, uint64_t result) {
+  const auto send = [&](EmulatedGpu &gpu, uint64_t result, uint64_t) {
     const auto operand = [&](const std::vector<float> AttentionSequence::*member, int64_t width,
                              bool areKeys) {
       return shape.isCached ? sendCache(gpu, batch, rows, member, width, areKeys)

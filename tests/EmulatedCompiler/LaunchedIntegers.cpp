@@ -136,7 +136,7 @@ CompiledIntegers::CompiledIntegers(const IntegerShape &shape, const std::string 
 
 KernelOutcome CompiledIntegers::run(const IntegerOperands &operands,
                                     const KernelLaunch &launch) const {
-  const auto send = [&](EmulatedGpu &gpu, uint64_t result) {
+  const auto send = [&](EmulatedGpu &gpu, uint64_t result, uint64_t) {
     HeddleRows rows = {};
     rows.count = rows.longest = shape.rows;
     return gpu.sendLaunch({result, gpu.send(operands.rows), gpu.send(operands.panels),

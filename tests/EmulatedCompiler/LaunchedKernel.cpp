@@ -181,7 +181,7 @@ KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int6
   const std::vector<float> nothing(count, std::numeric_limits<float>::quiet_NaN());
   const uint64_t memory = gpu.send(nothing);
   const HeddleResult result = {reinterpret_cast<void *>(memory), 0, 0, rowElements};
-  const uint64_t record = send(gpu, gpu.send(&result, sizeof result));
+  const uint64_t record = send(gpu, gpu.send(&result, sizeof result), memory);
   takeBankUses();
   const std::string report = gpu.run(function, record, launch);
   return {report.empty() ? gpu.fetch(memory, count) : std::vector<float>(), report, takeBankUses()};

@@ -76,9 +76,9 @@ public:
   KernelLaunch launchOf(int64_t rows, int64_t columns) const;
   /// Launches the kernel; later calls run the code of the first call, even if it has changed since.
   /// `send` sends the operands other than the result, and returns the address of the launch record;
-  /// it is passed the address of a HeddleResult with rows of `rowElements`. The result has `count`
-  /// numbers and initially contains NaN.
-  using Send = std::function<uint64_t(EmulatedGpu &, uint64_t result)>;
+  /// it is passed the address of a HeddleResult with rows of `rowElements`, and of its memory. The
+  /// result has `count` numbers and initially contains NaN.
+  using Send = std::function<uint64_t(EmulatedGpu &, uint64_t result, uint64_t memory)>;
   KernelOutcome run(const KernelLaunch &launch, size_t count, int64_t rowElements,
                     const Send &send) const;
 

@@ -214,7 +214,7 @@ KernelOutcome CompiledProduct::run(const ProductOperands &operands,
                                    const KernelLaunch &launch) const {
   // Adjacent elements of a column, if rows are rounded.
   const int64_t together = isByWarpgroups ? 8 : shape.roundsRows ? 2 : 1;
-  const auto send = [&](EmulatedGpu &gpu, uint64_t result) {
+  const auto send = [&](EmulatedGpu &gpu, uint64_t result, uint64_t) {
     HeddleRows rows = {};
     rows.count = rows.longest = shape.rows;
     return gpu.sendLaunch({result, gpu.send(operands.rows), gpu.send(operands.panels(together)),

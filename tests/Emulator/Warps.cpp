@@ -227,13 +227,13 @@ template <bool areRowsSigned> void meetToMultiplyCodes(uint32_t *sums, Multiplyi
 
 // --- shfl ----------------------------------------------------------------------------------------
 
-/// The number that a lane passes, and the operands `b` and `c` of the manual, which select the
-/// source lane.
+/// The word that a lane passes, and the operands `b` and `c` of the manual, which select the source
+/// lane.
 struct Shuffling {
-  float number;
+  uint32_t word;
   uint32_t lane;
   uint32_t clamp;
-  float result;
+  uint32_t result;
 };
 
 /// Returns the source lane that lane `own` selects, or `own` if that is outside its segment.
@@ -255,16 +255,17 @@ template <bool isOther> std::string exchange(void *const *lanes) {
       return "wants the number of lane " + std::to_string(source) +
              ", which does not take part in the shuffle";
     }
-    own.result = static_cast<const Shuffling *>(lanes[source])->number;
+    own.result = static_cast<const Shuffling *>(lanes[source])->word;
   }
   return "";
 }
 
-template <bool isOther>
-float shuffle(const char *name, uint32_t mask, float number, uint32_t lane, uint32_t clamp) {
-  Shuffling own = {number, lane, clamp, 0};
+/// Exchanges a number of 32 bits.
+template <bool isOther, typename Number>
+Number shuffle(const char *name, uint32_t mask, Number number, uint32_t lane, uint32_t clamp) {
+  Shuffling own = {std::bit_cast<uint32_t>(number), lane, clamp, 0};
   meetLanes(name, &own, exchange<isOther>, mask);
-  return own.result;
+  return std::bit_cast<Number>(own.result);
 }
 
 /// Returns a number rounded to tf32, ties away from zero, as bits of f32.
@@ -334,6 +335,11 @@ HEDDLE_EMULATED float heddle_emulated_shfl_sync_idx_f32(uint32_t mask, float num
 }
 HEDDLE_EMULATED float heddle_emulated_shfl_sync_bfly_f32(uint32_t mask, float number, uint32_t lane,
                                                          uint32_t clamp) {
+  return shuffle</*isOther=*/true>("shfl.bfly", mask, number, lane, clamp);
+}
+
+HEDDLE_EMULATED uint32_t heddle_emulated_shfl_sync_bfly_i32(uint32_t mask, uint32_t number,
+                                                            uint32_t lane, uint32_t clamp) {
   return shuffle</*isOther=*/true>("shfl.bfly", mask, number, lane, clamp);
 }
 

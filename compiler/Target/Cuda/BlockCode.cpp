@@ -260,9 +260,9 @@ Value BlockCode::roundedToTf32(Value number) {
 
 // --- exchange between lanes ----------------------------------------------------------------------
 
-/// Without a mask, all lanes take part.
-static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind kind,
-                     Value mask = {}) {
+/// Without a mask, all lanes take part. Shuffles exchange 32 bits.
+static Value shuffleWord(VectorCode &code, Value number, Value lane, NVVM::ShflKind kind,
+                         Value mask = {}) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(code.builder, code.location, code.i32, value);
   };
@@ -270,6 +270,21 @@ static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind 
   return NVVM::ShflOp::create(code.builder, code.location, number.getType(),
                               mask ? mask : constant(-1), number, lane, constant(kWarpLanes - 1),
                               kind, UnitAttr());
+}
+
+static Value shuffle(VectorCode &code, Value number, Value lane, NVVM::ShflKind kind, Value mask) {
+  if (number.getType() != code.i64) {
+    return shuffleWord(code, number, lane, kind, mask);
+  }
+  auto half = [&](Value bits) -> Value {
+    Value word = arith::TruncIOp::create(code.builder, code.location, code.i32, bits);
+    Value other = shuffleWord(code, word, lane, kind, mask);
+    return arith::ExtUIOp::create(code.builder, code.location, code.i64, other);
+  };
+  Value bits = code.integer(32);
+  Value upper = half(arith::ShRUIOp::create(code.builder, code.location, number, bits));
+  upper = arith::ShLIOp::create(code.builder, code.location, upper, bits);
+  return arith::OrIOp::create(code.builder, code.location, upper, half(number));
 }
 
 Value BlockCode::ofLane(Value number, Value lane, Value mask) {

@@ -4,6 +4,8 @@
 /// take rows in turns and exchange data only by shuffles, so they need no shared memory.
 #include "compiler/Target/Cuda/WarpRows.h"
 
+#include "heddle/Abi.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -22,6 +24,18 @@ static constexpr int64_t kRowsOfTeam = 4, kFewRows = 512;
 static int64_t columnsOf(dataflow::KernelOp kernel, dataflow::NestAttr nest) {
   const int64_t last = kernel.getResultBuffer().getShape().back();
   return nest.getResultAxes().size() < 2 || last < 1 ? kWarpLanes : last;
+}
+
+/// Returns the columns of a panel that a kernel over a state shares among the lanes of a team.
+static int64_t columnsOfPanel(dataflow::KernelOp kernel, unsigned rows) {
+  // A panel has 48 columns, three for each lane.
+  constexpr int64_t lanes = 16;
+  return std::min(lanes, kernel.getOperandBuffer(rows).getWidth());
+}
+
+/// Returns the columns of a row that is loaded from a state or stored there.
+static int64_t columnsOf(dataflow::StateType state) {
+  return state.getKeyed() ? HEDDLE_BLOCK : state.getWidth();
 }
 
 /// Returns the number of columns of a row that a family iterates over; nullopt if teams cannot
@@ -47,6 +61,21 @@ static std::optional<int64_t> columnsOf(dataflow::KernelOp kernel) {
                                                                        : cache.getWidth();
       })
       .Case([&](dataflow::NestAttr nest) { return columnsOf(kernel, nest); })
+      .Case([&](dataflow::SlideAttr slide) {
+        // A norm of patches would read columns with other lanes than those that wrote them.
+        const bool arePatches = slide.getKind() == dataflow::SlideKind::Patches;
+        return arePatches && kernel.getNorm() ? Columns() : Columns(slide.getWidth());
+      })
+      .Case([](dataflow::ConvolveAttr computes) { return computes.getWidth(); })
+      .Case([](dataflow::AnglesAttr computes) { return computes.getFrequencies().size(); })
+      .Case([&](dataflow::LoadAttr) { return columnsOf(kernel.getOperandState(0)); })
+      .Case([&](dataflow::StoreAttr) { return columnsOf(kernel.getOperandState(0)); })
+      .Case<dataflow::AccumulateAttr, dataflow::KeepAttr>(
+          [&](auto) { return columnsOfPanel(kernel, /*rows=*/1); })
+      .Case<dataflow::PrefixMeanAttr, dataflow::RunningMeanAttr>(
+          [&](auto) { return columnsOfPanel(kernel, /*rows=*/0); })
+      .Case<dataflow::TopKAttr, dataflow::PlaceColumnsAttr>(
+          [](auto computes) { return computes.getColumns(); })
       .Default([](Attribute) { return Columns(); });
 }
 

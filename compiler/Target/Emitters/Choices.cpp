@@ -64,7 +64,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::TopKAt
   KernelResult values = KernelResult::load(code, arguments);
   KernelResult choices = KernelResult::load(code, arguments, 1);
   Value most = code.integer(std::numeric_limits<int64_t>::max());
-  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value from = code.at(input, code.multiply(row, stride));
     Value first = code.multiply(row, computes.getCount());
     // Each pass finds one choice: the largest rank below the previous one.
@@ -72,18 +72,21 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::TopKAt
         code.integer(0), code.integer(computes.getCount()), 1, {most},
         [&](Value choice, ValueRange last) {
           Value none = code.integer(std::numeric_limits<int64_t>::min());
-          Value best = code.loop(code.integer(0), code.integer(computes.getColumns()), 1, {none},
-                                 [&](Value column, ValueRange carried) {
+          Value best = code.loop(code.ownElement(), code.integer(computes.getColumns()),
+                                 code.elementStep(), {none}, [&](Value column, ValueRange carried) {
                                    Value rank = rankOf(code, from, column);
                                    Value isNext = code.both(code.less(rank, last[0]),
                                                             code.less(carried[0], rank));
                                    return SmallVector<Value>{code.select(isNext, rank, carried[0])};
                                  })[0];
+          best = code.combineTeam(best, [&](Value a, Value b) { return code.larger(a, b); });
           Value lower = arith::AndIOp::create(code.builder, code.location, best,
                                               code.integer(std::numeric_limits<uint32_t>::max()));
           Value column = code.subtract(code.integer(std::numeric_limits<int32_t>::max()), lower);
-          code.storeScalar(code.loadScalar(code.at(from, column)), values.at(code, row, choice));
-          storeIndex(code, column, choices.at(code, code.add(first, choice), code.integer(0)));
+          code.once([&] {
+            code.storeScalar(code.loadScalar(code.at(from, column)), values.at(code, row, choice));
+            storeIndex(code, column, choices.at(code, code.add(first, choice), code.integer(0)));
+          });
           return SmallVector<Value>{best};
         });
   });
@@ -167,7 +170,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::PlaceColumnsAttr c
   Value values = body.operand(code, 0), numbers = body.operand(code, 1);
   int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   KernelResult result = KernelResult::load(code, arguments);
-  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value to = result.at(code, row, code.integer(0));
     code.overRow(computes.getColumns(), kUnroll, [&](Value column, int64_t valid) {
       code.storeVector(code.splat(0), code.at(to, column), valid);
@@ -176,7 +179,16 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::PlaceColumnsAttr c
     Value first = code.multiply(row, computes.getCount());
     code.loop(code.integer(0), code.integer(computes.getCount()), 1, [&](Value choice) {
       Value column = chosenNumber(code, numbers, code.add(first, choice), computes.getColumns());
-      code.storeScalar(code.loadScalar(code.at(from, choice)), code.at(to, column));
+      auto place = [&] {
+        code.storeScalar(code.loadScalar(code.at(from, choice)), code.at(to, column));
+      };
+      if (code.team) {
+        // By the member that has stored the zero.
+        Value owner = code.remainder(column, code.team->members);
+        code.when(code.equal(owner, code.team->own), place);
+      } else {
+        place();
+      }
     });
   });
 }

@@ -98,26 +98,25 @@ static Value rowAt(Convolution &c, Value number) {
   return code.select(code.less(number, code.integer(0)), before, row);
 }
 
-/// Computes adjacent vectors of columns of one row, with the kernel elements in [first, end).
-static void emitColumns(Convolution &c, Value row, Value first, Value end, Value column,
-                        ArrayRef<int64_t> valid) {
+/// Computes some columns of one row, with the kernel elements in [first, end).
+static void emitColumns(Convolution &c, Value row, Value first, Value end,
+                        ArrayRef<VectorCode::Columns> group) {
   VectorCode &code = c.code;
   Value own = code.subtract(row, c.firstRow);
-  SmallVector<Value> sums(valid.size(), code.splat(0));
+  SmallVector<Value> sums(group.size(), code.splat(0));
   sums = code.loop(first, end, 1, sums, [&](Value j, ValueRange carried) {
     Value distance = code.multiply(code.subtract(j, code.integer(c.computes.getCenter())),
                                    c.computes.getDilation());
-    Value x = code.at(rowAt(c, code.add(own, distance)), column);
+    Value from = rowAt(c, code.add(own, distance));
     SmallVector<Value> next;
-    for (auto [i, sum] : llvm::enumerate(carried)) {
-      int64_t offset = static_cast<int64_t>(i) * code.lanes;
-      next.push_back(code.fma(c.loadWeight(j, code.add(column, offset), valid[i]),
-                              c.loadInput(code.at(x, offset), valid[i]), sum));
+    for (auto [columns, sum] : llvm::zip_equal(group, carried)) {
+      Value x = c.loadInput(code.at(from, columns.first), columns.valid);
+      next.push_back(code.fma(c.loadWeight(j, columns.first, columns.valid), x, sum));
     }
     return next;
   });
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    c.store(sum, row, code.add(column, static_cast<int64_t>(i) * code.lanes), valid[i]);
+  for (auto [columns, sum] : llvm::zip_equal(group, sums)) {
+    c.store(sum, row, columns.first, columns.valid);
   }
 }
 
@@ -126,7 +125,6 @@ static void emitColumns(Convolution &c, Value row, Value first, Value end, Value
 static void emitRow(Convolution &c, Value row) {
   VectorCode &code = c.code;
   int64_t center = c.computes.getCenter(), dilation = c.computes.getDilation();
-  int64_t width = c.computes.getWidth(), lanes = code.lanes;
   Value own = code.subtract(row, c.firstRow);
   Value before = code.divide(c.state ? code.add(own, c.start) : own, dilation);
   Value after = code.divide(code.subtract(code.add(c.endRow, -1), row), dilation);
@@ -134,17 +132,9 @@ static void emitRow(Convolution &c, Value row) {
   Value end = code.smaller(code.add(after, center + 1), code.integer(c.computes.getKernel()));
   // Enough vectors to overlap their additions.
   constexpr int64_t unroll = 4;
-  int64_t group = unroll * lanes, whole = width / group * group;
-  code.loop(code.integer(0), code.integer(whole), group, [&](Value column) {
-    emitColumns(c, row, first, end, column, SmallVector<int64_t>(unroll, lanes));
+  code.overGroups(c.computes.getWidth(), unroll, [&](ArrayRef<VectorCode::Columns> group) {
+    emitColumns(c, row, first, end, group);
   });
-  SmallVector<int64_t> rest;
-  for (int64_t column = whole; column < width; column += lanes) {
-    rest.push_back(std::min(lanes, width - column));
-  }
-  if (!rest.empty()) {
-    emitColumns(c, row, first, end, code.integer(whole), rest);
-  }
 }
 
 /// Computes one vector of columns of `rows` rows, `dilation` apart. `weights` loads the vector of
@@ -241,9 +231,21 @@ void emitConvolution(VectorCode &code, const KernelBody &body, const ConvolvedRo
                 body.operand(code, 0),
                 body.operand(code, rows.weights),
                 body.kernel.getOperandBuffer(0).getRowElements(),
-                code.frame(body.function, blocking.columns * computes.getKernel())};
+                code.team ? Value()
+                          : code.frame(body.function, blocking.columns * computes.getKernel())};
   if (computes.getResumes()) {
     c.state = CacheFields::load(code, body.operand(code, rows.weights + 1));
+  }
+  if (code.team) {
+    // Members have neighbouring columns, so rows would not share registers.
+    code.overRows(rows.begin, rows.end, [&](Value row) {
+      enterSequence(c, row);
+      emitRow(c, row);
+      if (finish) {
+        finish(row);
+      }
+    });
+    return;
   }
   code.walk(rows.begin, rows.end, [&](Value row) {
     enterSequence(c, row);

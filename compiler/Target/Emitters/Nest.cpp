@@ -214,8 +214,8 @@ static Value term(Nest &nest) {
 // Returns the caller's first index of an axis, and the distance between its indices.
 static std::pair<Value, int64_t> ownIndices(Nest &nest, char axis) {
   VectorCode &code = nest.code;
-  return code.team && axis == nest.shared ? std::pair(code.team->own, code.team->members)
-                                          : std::pair(code.integer(0), int64_t{1});
+  return axis == nest.shared ? std::pair(code.ownElement(), code.elementStep())
+                             : std::pair(code.integer(0), int64_t{1});
 }
 
 // Loops over the axes in turn, then runs the body.
@@ -294,13 +294,7 @@ static void emitDividedBySum(Nest &nest, StringRef axis) {
 
 // Stores the only element of a row; in a team, one member does.
 static void storeOnce(Nest &nest, Value value) {
-  VectorCode &code = nest.code;
-  auto store = [&] { code.storeScalar(value, resultAddress(nest)); };
-  if (code.team) {
-    code.when(code.equal(code.team->own, code.integer(0)), store);
-  } else {
-    store();
-  }
+  nest.code.once([&] { nest.code.storeScalar(value, resultAddress(nest)); });
 }
 
 static void emitElements(Nest &nest) {

@@ -324,10 +324,21 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Angles
   Value positions = body.rows(code).positions(code);
   Epilogue epilogue(code, body);
   KernelResult result = KernelResult::load(code, body.arguments);
-  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+  Value table = code.team ? code.array(body.function, frequencies) : Value();
+  code.overRows(body.arguments.rowBegin, body.arguments.rowEnd, [&](Value row) {
     Value position = code.broadcast(arith::SIToFPOp::create(code.builder, code.location, code.f32,
                                                             code.loadIndex(positions, row)));
     Value to = result.at(code, row, code.integer(0));
+    auto store = [&](Value some, Value column, int64_t valid) {
+      Value angle = code.multiplyFloat(position, some);
+      code.storeVector(epilogue.apply(code, angle, row, column, valid), code.at(to, column), valid);
+    };
+    if (table) {
+      code.overRow(computes.getFrequencies().size(), 1, [&](Value column, int64_t valid) {
+        store(code.loadVector(code.at(table, column), valid), column, valid);
+      });
+      return;
+    }
     // The frequencies are constants of the code, so this loop is unrolled.
     for (int64_t first = 0; first < computes.getFrequencies().size(); first += code.lanes) {
       ArrayRef<float> some = frequencies.drop_front(first).take_front(code.lanes);
@@ -336,10 +347,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Angles
       Value constants = arith::ConstantOp::create(
           code.builder, code.location,
           DenseElementsAttr::get(cast<VectorType>(code.vector), ArrayRef<float>(lanes)));
-      auto valid = static_cast<int64_t>(some.size());
-      Value column = code.integer(first);
-      Value angle = code.multiplyFloat(position, constants);
-      code.storeVector(epilogue.apply(code, angle, row, column, valid), code.at(to, column), valid);
+      store(constants, code.integer(first), static_cast<int64_t>(some.size()));
     }
   });
 }

@@ -13,41 +13,33 @@ using namespace mlir;
 namespace heddle {
 
 namespace {
-/// A panel of columns of one sequence.
+/// Some columns of a panel, in one sequence.
 struct Panel {
   Value firstRow, endRow;
-  Value column;
-  int64_t width;
-  Value state;    // of the sequence, at the panel
+  Value state;    // of the sequence
   Value hasBegun; // whether earlier runs stored a sum
+  ArrayRef<VectorCode::Columns> columns;
 };
 
 /// Called with the sums of all rows up to `row`, one vector for each vector of the panel.
 using AtRow = llvm::function_ref<void(const Panel &, Value row, ValueRange sums)>;
 } // namespace
 
-/// Returns the used lanes of a vector of the panel.
-static int64_t validLanes(VectorCode &code, const Panel &panel, int64_t vector) {
-  return std::min(code.lanes, panel.width - vector * code.lanes);
-}
-
 /// Returns the sums of all rows of the sequence; calls `atRow`, if given, at each row.
 static SmallVector<Value> emitSums(VectorCode &code, const Panel &panel, Value input,
                                    int64_t stride, AtRow atRow) {
   SmallVector<Value> sums;
-  for (int64_t i = 0; i * code.lanes < panel.width; ++i) {
+  for (const VectorCode::Columns &columns : panel.columns) {
     // Before the first run the memory is uninitialised and may contain NaN.
-    Value left = code.loadVector(code.at(panel.state, i * code.lanes), validLanes(code, panel, i));
+    Value left = code.loadVector(code.at(panel.state, columns.first), columns.valid);
     sums.push_back(code.select(panel.hasBegun, left, code.splat(0)));
   }
   return code.loop(panel.firstRow, panel.endRow, 1, sums, [&](Value row, ValueRange carried) {
-    Value from = code.at(code.at(input, code.multiply(row, stride)), panel.column);
+    Value from = code.at(input, code.multiply(row, stride));
     SmallVector<Value> next;
-    for (auto [i, sum] : llvm::enumerate(carried)) {
-      int64_t vector = static_cast<int64_t>(i);
-      Value x =
-          code.loadVector(code.at(from, vector * code.lanes), validLanes(code, panel, vector));
-      next.push_back(code.addFloat(sum, x));
+    for (auto [columns, sum] : llvm::zip_equal(panel.columns, carried)) {
+      next.push_back(
+          code.addFloat(sum, code.loadVector(code.at(from, columns.first), columns.valid)));
     }
     if (atRow) {
       atRow(panel, row, next);
@@ -63,23 +55,31 @@ static void overPanels(VectorCode &code, const KernelBody &body, Value state, in
   CacheFields cache = CacheFields::load(code, state);
   RowFields rows = body.rows(code);
   Value offsets = rows.offsets(code), positions = rows.positions(code);
-  int64_t whole = width / code.target.panelColumns * code.target.panelColumns;
-  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value sequence) {
+  const int64_t panelColumns = code.target.panelColumns;
+  int64_t whole = width / panelColumns * panelColumns;
+  code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value sequence) {
     Value first = code.loadIndex(offsets, sequence);
     Value end = code.loadIndex(offsets, code.add(sequence, 1));
     Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, first));
     Value row = cache.blockAt(code, cache.blocksOf(code, sequence), code.integer(0));
     code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value number) {
-      Value column = code.multiply(number, code.target.panelColumns);
-      auto emitPanel = [&](int64_t columns) {
-        emit({first, end, column, columns, code.at(row, column), hasBegun});
+      Value firstColumn = code.multiply(number, panelColumns);
+      auto emitPanel = [&](int64_t count) {
+        const int64_t vectors = llvm::divideCeil(panelColumns, code.columnStep());
+        code.overGroups(count, vectors, [&](ArrayRef<VectorCode::Columns> group) {
+          SmallVector<VectorCode::Columns> columns;
+          for (const VectorCode::Columns &each : group) {
+            columns.push_back({code.add(firstColumn, each.first), each.valid});
+          }
+          emit({first, end, row, hasBegun, columns});
+        });
       };
       if (whole == width) {
-        emitPanel(code.target.panelColumns);
+        emitPanel(panelColumns);
         return;
       }
       code.when(
-          code.less(column, code.integer(whole)), [&] { emitPanel(code.target.panelColumns); },
+          code.less(firstColumn, code.integer(whole)), [&] { emitPanel(panelColumns); },
           [&] { emitPanel(width - whole); });
     });
   });
@@ -102,10 +102,8 @@ struct StateOperands {
 
 /// Stores the sums of all rows of the sequence as its state.
 static void storeSums(VectorCode &code, const Panel &panel, ValueRange sums) {
-  for (auto [i, sum] : llvm::enumerate(sums)) {
-    int64_t vector = static_cast<int64_t>(i);
-    code.storeVector(sum, code.at(panel.state, vector * code.lanes),
-                     validLanes(code, panel, vector));
+  for (auto [columns, sum] : llvm::zip_equal(panel.columns, sums)) {
+    code.storeVector(sum, code.at(panel.state, columns.first), columns.valid);
   }
 }
 
@@ -116,11 +114,9 @@ static SmallVector<Value> emitMeans(VectorCode &code, const Panel &panel,
   auto storeMeans = [&](const Panel &panel, Value row, ValueRange sums) {
     Value count = arith::SIToFPOp::create(code.builder, code.location, code.f32,
                                           code.add(code.loadIndex(positions, row), 1));
-    Value to = result.at(code, row, panel.column);
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      int64_t vector = static_cast<int64_t>(i);
+    for (auto [columns, sum] : llvm::zip_equal(panel.columns, sums)) {
       code.storeVector(code.divideFloat(sum, code.broadcast(count)),
-                       code.at(to, vector * code.lanes), validLanes(code, panel, vector));
+                       result.at(code, row, columns.first), columns.valid);
     }
   };
   return emitSums(code, panel, operands.input, operands.stride, storeMeans);
@@ -144,14 +140,12 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::KeepAt
   overPanels(code, body, operands.state, width, [&](const Panel &panel) {
     Value first = code.larger(panel.firstRow, code.add(panel.endRow, -places));
     code.loop(first, panel.endRow, 1, [&](Value row) {
-      Value from =
-          code.at(code.at(operands.input, code.multiply(row, operands.stride)), panel.column);
+      Value from = code.at(operands.input, code.multiply(row, operands.stride));
       Value place = code.remainder(code.loadIndex(positions, row), places);
       Value to = code.at(panel.state, code.multiply(place, width));
-      for (int64_t i = 0; i * code.lanes < panel.width; ++i) {
-        int64_t valid = validLanes(code, panel, i);
-        code.storeVector(code.loadVector(code.at(from, i * code.lanes), valid),
-                         code.at(to, i * code.lanes), valid);
+      for (const VectorCode::Columns &columns : panel.columns) {
+        code.storeVector(code.loadVector(code.at(from, columns.first), columns.valid),
+                         code.at(to, columns.first), columns.valid);
       }
     });
   });
@@ -191,7 +185,7 @@ static Value stateOf(VectorCode &code, const CacheFields &state, Value sequence)
 
 /// Calls `body` for every whole vector of each head of a sequence's keys, with the address in the
 /// state, the head, and the first key of the vector. Positions in a block have the layout of keys,
-/// adjacent in each head.
+/// adjacent in each head. The members of a team share each block.
 static void
 overKeys(VectorCode &code, const CacheFields &state, Value sequence, int64_t heads,
          llvm::function_ref<void(Value inState, int64_t head, Value key, Value keys)> body) {
@@ -200,8 +194,9 @@ overKeys(VectorCode &code, const CacheFields &state, Value sequence, int64_t hea
   code.loop(code.integer(0), keys, HEDDLE_BLOCK, [&](Value first) {
     Value block = state.blockAt(code, blocks, first);
     for (int64_t head = 0; head < heads; ++head) {
-      for (int64_t lane = 0; lane < HEDDLE_BLOCK; lane += code.lanes) {
-        body(code.at(block, head * HEDDLE_BLOCK + lane), head, code.add(first, lane), keys);
+      for (int64_t place = 0; place < HEDDLE_BLOCK; place += code.columnStep()) {
+        Value own = code.ownColumn(code.integer(place));
+        body(code.at(block, code.add(own, head * HEDDLE_BLOCK)), head, code.add(first, own), keys);
       }
     }
   });
@@ -215,7 +210,7 @@ static void emitLoadKeys(VectorCode &code, const KernelBody &body) {
   RowFields rows = body.rows(code);
   Value sequenceOf = rows.sequenceOf(code), positions = rows.positions(code);
   int64_t heads = body.kernel.getOperandState(0).getWidth();
-  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(body.arguments.rowBegin, body.arguments.rowEnd, [&](Value row) {
     Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, row));
     Value to = result.at(code, row, code.integer(0));
     overKeys(code, state, code.loadIndex(sequenceOf, row), heads,
@@ -239,7 +234,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::LoadAt
   int64_t width = body.kernel.getOperandState(0).getWidth();
   RowFields rows = body.rows(code);
   Value sequenceOf = rows.sequenceOf(code), positions = rows.positions(code);
-  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(body.arguments.rowBegin, body.arguments.rowEnd, [&](Value row) {
     Value from = stateOf(code, state, code.loadIndex(sequenceOf, row));
     Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, row));
     Value to = result.at(code, row, code.integer(0));
@@ -267,7 +262,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::StoreA
     ranks = rows.ranks(code);
     lengths = rows.lengths(code);
   }
-  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value sequence) {
+  code.overRows(body.arguments.rowBegin, body.arguments.rowEnd, [&](Value sequence) {
     Value row = sequence;
     if (areSteps) {
       Value last = code.loadIndex(offsets, code.add(code.loadIndex(lengths, sequence), -1));

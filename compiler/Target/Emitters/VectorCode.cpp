@@ -255,6 +255,19 @@ Value VectorCode::frame(func::FuncOp function, int64_t elements) {
   return LLVM::AllocaOp::create(builder, location, pointer, f32, count, HEDDLE_ALIGNMENT);
 }
 
+Value VectorCode::array(func::FuncOp function, ArrayRef<float> values) {
+  auto size = static_cast<int64_t>(values.size());
+  auto elements = DenseElementsAttr::get(RankedTensorType::get({size}, f32), values);
+  auto type = LLVM::LLVMArrayType::get(f32, values.size());
+  auto module = function->getParentOfType<ModuleOp>();
+  OpBuilder atModule = OpBuilder::atBlockBegin(module.getBody());
+  const std::string name = (function.getSymName() + ".numbers").str();
+  assert(!module.lookupSymbol(name) && "a function has one array");
+  auto global = LLVM::GlobalOp::create(atModule, location, type, /*isConstant=*/true,
+                                       LLVM::Linkage::Internal, name, elements);
+  return LLVM::AddressOfOp::create(builder, location, global);
+}
+
 Value VectorCode::number(float value) {
   return arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(value));
 }
@@ -445,23 +458,45 @@ void VectorCode::when(Value condition, llvm::function_ref<void()> then,
 void VectorCode::overRows(Value from, Value to, Body body) {
   loop(team ? add(from, team->team) : from, to, team ? team->teams : 1, body);
 }
-void VectorCode::overRow(int64_t width, int64_t unroll,
-                         llvm::function_ref<void(Value, int64_t)> body) {
+void VectorCode::overGroups(int64_t width, int64_t unroll,
+                            llvm::function_ref<void(ArrayRef<Columns>)> body) {
   const int64_t step = columnStep(), group = unroll * step, whole = width / group * group;
   if (whole > 0) {
     loop(integer(0), integer(whole), group, [&](Value first) {
+      SmallVector<Columns> vectors;
       for (int64_t index = 0; index < unroll; ++index) {
-        body(ownColumn(add(first, index * step)), lanes);
+        vectors.push_back({ownColumn(add(first, index * step)), lanes});
       }
+      body(vectors);
     });
   }
-  for (int64_t column = whole; column < width; column += step) {
+  SmallVector<Columns> rest;
+  int64_t column = whole;
+  for (; column + (team ? step : 1) <= width; column += step) {
+    rest.push_back({ownColumn(integer(column)), std::min(lanes, width - column)});
+  }
+  if (!rest.empty()) {
+    body(rest);
+  }
+  if (column < width) {
+    // Some members of the team have one more column.
     Value own = ownColumn(integer(column));
-    if (team && column + step > width) {
-      when(less(own, integer(width)), [&] { body(own, lanes); });
-    } else {
-      body(own, std::min(lanes, width - column));
+    when(less(own, integer(width)), [&] { body(Columns{own, lanes}); });
+  }
+}
+void VectorCode::overRow(int64_t width, int64_t unroll,
+                         llvm::function_ref<void(Value, int64_t)> body) {
+  overGroups(width, unroll, [&](ArrayRef<Columns> group) {
+    for (const Columns &columns : group) {
+      body(columns.first, columns.valid);
     }
+  });
+}
+void VectorCode::once(llvm::function_ref<void()> body) {
+  if (team) {
+    when(equal(team->own, integer(0)), body);
+  } else {
+    body();
   }
 }
 

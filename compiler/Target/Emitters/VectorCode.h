@@ -140,6 +140,9 @@ public:
   void prefetchLines(mlir::Value address, int64_t elements);
   /// Allocates `elements` f32 values in the function's frame, aligned to a cache line.
   mlir::Value frame(mlir::func::FuncOp function, int64_t elements);
+  /// Stores an array of constants beside the code of a function, which has at most one, and returns
+  /// its address.
+  mlir::Value array(mlir::func::FuncOp function, llvm::ArrayRef<float> values);
 
   // --- f32 scalars and vectors ----------------------------------------------------------------
   mlir::Value number(float value);
@@ -190,11 +193,24 @@ public:
   }
   /// Calls `body(row)` for the rows of [from, to); with a team, for those of the caller's team.
   void overRows(mlir::Value from, mlir::Value to, Body body);
-  /// Calls `body(column, valid)` for a row of `width` elements, vector by vector: a loop over whole
-  /// groups of `unroll` vectors, then the rest. A member of a team gets its own columns, and must
+  /// A vector of columns of a row: the first of them, and its used lanes.
+  struct Columns {
+    mlir::Value first;
+    int64_t valid;
+  };
+  /// Calls `body` for the vectors of a row of `width` elements: a loop over whole groups of
+  /// `unroll` vectors, then the rest as a group. A member of a team gets its own columns, and must
   /// not combine anything in `body`: the others may be done.
+  void overGroups(int64_t width, int64_t unroll,
+                  llvm::function_ref<void(llvm::ArrayRef<Columns> group)> body);
+  /// Does the same vector by vector.
   void overRow(int64_t width, int64_t unroll,
                llvm::function_ref<void(mlir::Value column, int64_t valid)> body);
+  /// Return the first element of a row that the caller has, and the distance to its next one, where
+  /// code takes elements one by one; and call `body` in one member of the team.
+  mlir::Value ownElement() { return team ? team->own : integer(0); }
+  int64_t elementStep() const { return team ? team->members : 1; }
+  void once(llvm::function_ref<void()> body);
   /// Return the distance from one vector of the caller to its next one, and the caller's first
   /// column at or after a multiple of that distance.
   int64_t columnStep() const { return team ? team->members : lanes; }

@@ -5,6 +5,8 @@
 /// the order of the window.
 #include "compiler/Target/Emitters/Windows.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -114,18 +116,23 @@ Value SlideSource::load(Value address, int64_t valid) const {
   return slide.getRectifies() ? code.maximum(code.splat(0), x) : x;
 }
 
+/// Returns whether an element of the window is a row of the sequence.
+Value SlideSource::isWithin(const Place &p, Value line, Value column) const {
+  auto isBetween = [&](Value number, Value first, Value end) {
+    return code.both(code.less(number, end), code.less(first, code.add(number, 1)));
+  };
+  return code.both(isBetween(line, p.firstLine, p.endLine),
+                   isBetween(column, p.firstColumn, p.endColumn));
+}
+
 /// Stores all elements side by side, zeros for those outside.
 void SlideSource::emitPatches(const Place &p, Store store) const {
   constexpr int64_t unroll = 4;
   int64_t groups = slide.getGroups(), own = slide.getWidth() / groups;
-  auto isWithin = [&](Value number, Value first, Value end) {
-    return code.both(code.less(number, end), code.less(first, code.add(number, 1)));
-  };
   code.loop(code.integer(0), code.integer(window.getHeight()), 1, [&](Value line) {
     code.loop(code.integer(0), code.integer(window.getWidth()), 1, [&](Value column) {
       Value element = code.add(code.multiply(line, window.getWidth()), column);
-      Value isInside = code.both(isWithin(line, p.firstLine, p.endLine),
-                                 isWithin(column, p.firstColumn, p.endColumn));
+      Value isInside = isWithin(p, line, column);
       auto emitGroups = [&](llvm::function_ref<Value(Value, int64_t)> valueAt) {
         code.loop(code.integer(0), code.integer(groups), 1, [&](Value group) {
           Value read = code.multiply(group, own);
@@ -147,8 +154,8 @@ void SlideSource::emitPatches(const Place &p, Store store) const {
   });
 }
 
-/// Computes adjacent vectors of columns from `column` on: their weighted sums, or their maxima.
-void SlideSource::emitReduced(const Place &p, Value column, ArrayRef<int64_t> valid,
+/// Computes the weighted sums of some columns, or their maxima.
+void SlideSource::emitReduced(const Place &p, ArrayRef<VectorCode::Columns> group,
                               Store store) const {
   bool isMax = slide.getKind() == SlideKind::Max;
   Value initial = code.splat(0);
@@ -166,30 +173,57 @@ void SlideSource::emitReduced(const Place &p, Value column, ArrayRef<int64_t> va
       leaveZeroIf(code.less(p.endColumn, code.integer(window.getWidth())));
     }
   }
-  SmallVector<Value> results(valid.size(), initial);
+  SmallVector<Value> results(group.size(), initial);
   results = code.loop(p.firstLine, p.endLine, 1, results, [&](Value line, ValueRange ofLines) {
     SmallVector<Value> before(ofLines);
     return code.loop(p.firstColumn, p.endColumn, 1, before, [&](Value place, ValueRange carried) {
-      Value x = code.at(elementAt(p, line, place), column);
+      Value x = elementAt(p, line, place);
       Value element = code.add(code.multiply(line, window.getWidth()), place);
       SmallVector<Value> next;
-      for (auto [i, result] : llvm::enumerate(carried)) {
-        int64_t offset = static_cast<int64_t>(i) * code.lanes;
-        Value value = load(code.at(x, offset), valid[i]);
+      for (auto [columns, result] : llvm::zip_equal(group, carried)) {
+        Value value = load(code.at(x, columns.first), columns.valid);
         if (isMax) {
           next.push_back(code.maximumOrNan(value, result));
           continue;
         }
         Value row = code.at(weights, code.multiply(element, slide.getWidth()));
-        Value weight = code.loadVector(code.at(row, code.add(column, offset)), valid[i]);
+        Value weight = code.loadVector(code.at(row, columns.first), columns.valid);
         next.push_back(code.fma(weight, value, result));
       }
       return next;
     });
   });
-  for (auto [i, result] : llvm::enumerate(results)) {
-    store(result, code.add(column, static_cast<int64_t>(i) * code.lanes), valid[i]);
+  for (auto [columns, result] : llvm::zip_equal(group, results)) {
+    store(result, columns.first, columns.valid);
   }
+}
+
+/// Returns the number in a column of emitPatches().
+Value SlideSource::patchElement(const Place &p, Value column) const {
+  const int64_t elements = window.getElements(), own = slide.getWidth() / slide.getGroups();
+  Value inGroup = code.remainder(column, elements * own), element = code.divide(inGroup, own);
+  Value read = code.add(code.multiply(code.divide(column, elements * own), own),
+                        code.remainder(inGroup, own));
+  Value line = code.divide(element, window.getWidth());
+  Value inLine = code.remainder(element, window.getWidth());
+  Value isInside = isWithin(p, line, inLine);
+  // Outside, the first row of the sequence is read and not used.
+  Value first = code.at(input, code.multiply(p.firstRow, stride));
+  Value from = code.select(isInside, elementAt(p, line, inLine), first);
+  return code.select(isInside, load(code.at(from, read), 1), code.splat(0));
+}
+
+Value SlideSource::element(Value row, Value column) const {
+  assert(code.lanes == 1 && "a vector is an element");
+  const Place place = stand(row);
+  Value result;
+  if (slide.getKind() == SlideKind::Patches) {
+    result = patchElement(place, column);
+  } else {
+    emitReduced(place, VectorCode::Columns{column, 1},
+                [&](Value value, Value, int64_t) { result = value; });
+  }
+  return vector::ExtractOp::create(code.builder, code.location, result, 0);
 }
 
 void SlideSource::emitRow(Value row, Store store) const {
@@ -199,18 +233,8 @@ void SlideSource::emitRow(Value row, Store store) const {
   }
   // Enough vectors to overlap their additions.
   constexpr int64_t unroll = 4;
-  int64_t lanes = code.lanes, width = slide.getWidth();
-  int64_t group = unroll * lanes, whole = width / group * group;
-  code.loop(code.integer(0), code.integer(whole), group, [&](Value column) {
-    emitReduced(place, column, SmallVector<int64_t>(unroll, lanes), store);
-  });
-  SmallVector<int64_t> rest;
-  for (int64_t column = whole; column < width; column += lanes) {
-    rest.push_back(std::min(lanes, width - column));
-  }
-  if (!rest.empty()) {
-    emitReduced(place, code.integer(whole), rest, store);
-  }
+  code.overGroups(slide.getWidth(), unroll,
+                  [&](ArrayRef<VectorCode::Columns> group) { emitReduced(place, group, store); });
 }
 
 template <> KernelScratch scratchOf(dataflow::SlideAttr) { return {}; }
@@ -220,7 +244,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::SlideA
   Epilogue epilogue(code, body);
   KernelResult result = KernelResult::load(code, arguments);
   SlideSource source(code, body, computes, /*weights=*/1);
-  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+  code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value to = result.at(code, row, code.integer(0));
     source.emitRow(row, [&](Value value, Value column, int64_t valid) {
       value = epilogue.apply(code, value, row, column, valid);

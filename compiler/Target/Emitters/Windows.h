@@ -28,6 +28,9 @@ public:
   /// used.
   void emitRow(mlir::Value row, Store store) const;
 
+  /// Returns one element of a row of the result, on targets whose vectors have one lane.
+  mlir::Value element(mlir::Value row, mlir::Value column) const;
+
 private:
   /// The elements of the window at a row that are rows of the sequence.
   struct Place {
@@ -41,8 +44,10 @@ private:
   Place stand(mlir::Value row) const;
   mlir::Value elementAt(const Place &place, mlir::Value line, mlir::Value column) const;
   mlir::Value load(mlir::Value address, int64_t valid) const;
+  mlir::Value isWithin(const Place &place, mlir::Value line, mlir::Value column) const;
   void emitPatches(const Place &place, Store store) const;
-  void emitReduced(const Place &place, mlir::Value column, llvm::ArrayRef<int64_t> valid,
+  mlir::Value patchElement(const Place &place, mlir::Value column) const;
+  void emitReduced(const Place &place, llvm::ArrayRef<VectorCode::Columns> group,
                    Store store) const;
 
   VectorCode &code;
