@@ -5,6 +5,10 @@
 #include "compiler/Parameters/FloatProducts.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -234,6 +238,59 @@ TEST(BlockProduct, LanesWantDifferentBanks) {
   // with some lanes in the next row.
   EXPECT_EQ(extraPasses({192, 64, 384, 0, true, true}, "sm_90a"), 0);
   EXPECT_LE(extraPasses({48, 32, 64, 0, true, true}, "sm_90a"), most);
+}
+
+// --- groups of columns ---------------------------------------------------------------------------
+
+/// Three products side by side: each group of columns of the result comes from its own columns of
+/// the rows.
+TEST(BlockProduct, GroupsHaveTheirOwnColumns) {
+  constexpr int64_t groups = 3;
+  for (const auto &[n, k, rows] :
+       {std::array<int64_t, 3>{5, 7, 9}, {48, 16, 130}, {50, 33, 70}, {97, 12, 200}}) {
+    std::vector<ProductOperands> operands;
+    std::vector<std::byte> panels;
+    for (uint32_t group = 0; group < groups; ++group) {
+      const ProductOperands &own = operands.emplace_back(ProductShape{n, k, rows}, group + 1);
+      const std::vector<std::byte> packed = own.panels(/*together=*/1);
+      panels.insert(panels.end(), packed.begin(), packed.end());
+    }
+    std::vector<float> all(size_t(rows * groups * k)), expected(size_t(rows * groups * n));
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t group = 0; group < groups; ++group) {
+        const ProductOperands &own = operands[size_t(group)];
+        std::copy_n(own.rows.begin() + row * k, k, all.begin() + (row * groups + group) * k);
+        for (int64_t column = 0; column < n; ++column) {
+          float sum = 0;
+          for (int64_t step = 0; step < k; ++step) {
+            sum = std::fma(own.rows[size_t(row * k + step)], own.weights[size_t(column * k + step)],
+                           sum);
+          }
+          expected[size_t((row * groups + group) * n + column)] = sum;
+        }
+      }
+    }
+    const CompiledKernel kernel(llvm::formatv(R"(
+dataflow.kernel @product : (!dataflow.buffer<[tokens, {0}], f32>, !dataflow.buffer<[{1}, {2}], f32>) -> !dataflow.buffer<[tokens, {1}], f32>
+    computes #dataflow.contract<n = {3}, k = {2}, groups = {4}> {{
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+)",
+                                              groups * k, groups * n, k, n, groups),
+                                "product", "sm_80");
+    const KernelLaunch launch = kernel.launchOf(rows, groups * operands[0].shape.panels());
+    EXPECT_GT(launch.shared, 16U) << "not computed by blocks";
+    const auto send = [&](EmulatedGpu &gpu, uint64_t result, uint64_t) {
+      HeddleRows tokens = {};
+      tokens.count = tokens.longest = rows;
+      return gpu.sendLaunch({result, gpu.send(all), gpu.send(panels)},
+                            {gpu.send(&tokens, sizeof tokens)}, launch);
+    };
+    const KernelOutcome outcome = kernel.run(launch, expected.size(), groups * n, send);
+    ASSERT_EQ(outcome.report, "");
+    EXPECT_EQ(outcome.values, expected);
+  }
 }
 
 } // namespace

@@ -87,6 +87,15 @@ class Gpu(unittest.TestCase):
             self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 32 of 32 \|")
         self.assertIn("wgmma: not checked, cuModuleLoadDataEx fails with 218", done.stdout)
 
+    def test_experts_and_windows(self):
+        folder = Path(self.temporary.name) / "experts"
+        self.run_script("make", folder, "--heddlec", BUILD / "tests" / "heddlec-emulated", "--heddle",
+                        BUILD / "bin" / "heddle", "--models", "mixtral-tiny,multimodel-text")
+        done = self.run_script("run", folder, "--no-speed")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\| mixtral-tiny \| \d\.\de-0\d \| 4 of 4 \|")
+        self.assertRegex(done.stdout, r"\| multimodel-text \| \d\.\de-0\d \| 6 of 6 \|")
+
     def test_a_difference_is_named(self):
         done = self.damaged("True", 0.5)
         self.assertEqual(done.returncode, 1)

@@ -13,8 +13,8 @@
 namespace heddle {
 
 /// Returns how blocks compute a kernel for a target; nullopt if each thread is a separate caller:
-/// for other families, for products by groups of columns or with codes that are dequantised, for
-/// large groups of codes, and for panels whose width a user has chosen.
+/// for other families, for products on tensor cores by groups of columns, for weights in codes that
+/// are dequantised or in large groups, and for panels whose width a user has chosen.
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target);
 
 /// Returns whether a target computes products by warpgroups, given their arithmetic and sizes.
@@ -37,7 +37,7 @@ std::optional<ProductChoice> productChoice(dataflow::KernelOp kernel,
 /// every tile, by one chain of FMAs or tensor-core instructions, so its bits depend neither on the
 /// number of rows nor on tile boundaries. In f32 and of integers they are those of a product by a
 /// single thread.
-void emitBlockProduct(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
+void emitBlockProduct(VectorCode &code, const KernelBody &body);
 
 } // namespace heddle
 

@@ -132,7 +132,7 @@ static void reportChoices(dataflow::KernelOp kernel, const TargetDescription &ta
 void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
   reportChoices(body.kernel, code.target);
   if (blockProduct(body.kernel, code.target)) {
-    emitBlockProduct(code, body, mlir::cast<dataflow::ContractAttr>(body.kernel.getComputes()));
+    emitBlockProduct(code, body);
   } else if (isBlockAttention(body.kernel)) {
     emitBlockAttention(code, body, mlir::cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
   } else if (blockSelect(body.kernel)) {

@@ -60,9 +60,9 @@ struct Tile {
 /// A tile whose code is being emitted.
 class TileCode {
 public:
-  TileCode(BlockCode &block, const Tile &tile, const Product &product)
+  TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product)
       : block(block), code(block.code), tile(tile), product(product),
-        weights{product.k(), tile.slab, tile.panels, sharedPanelColumns * product.elementBytes(),
+        weights{product.k, tile.slab, tile.panels, sharedPanelColumns * product.elementBytes(),
                 tile.columns() * product.elementBytes()},
         columnLane(code.remainder(block.thread, kColumnLanes)),
         rowLane(code.divide(block.thread, kColumnLanes)) {}
@@ -70,8 +70,9 @@ public:
   void emit();
 
 private:
-  int64_t slabs() const { return llvm::divideCeilSigned(product.k(), tile.slab); }
+  int64_t slabs() const { return llvm::divideCeilSigned(product.k, tile.slab); }
   int64_t stageBytes() const { return tile.stageBytes(product.elementBytes()); }
+  void storeWindow(Value row, Value column, Value valid, Value place);
   void copyRows(Value stage, Value first);
   void copySlab(Value stage, Value number);
   SmallVector<Value> multiply(Value stage, ValueRange sums);
@@ -81,7 +82,7 @@ private:
   BlockCode &block;
   VectorCode &code;
   const Tile &tile;
-  const Product &product;
+  const TiledProduct &product;
   const WeightSlab weights;
   Value columnLane, rowLane;
 };
@@ -91,39 +92,64 @@ private:
 /// shared memory. Three stages of 14,592 bytes are less than the 48 KB that every GPU provides by
 /// default.
 static constexpr Tile kMany = {128, 2, 16, 3, 4, 4};
+/// The same for groups of columns, each of which begins with a panel: 48 sums per thread.
+static constexpr Tile kManyOfGroup = {128, 1, 16, 3, 4, 2};
 /// The tile for few rows, whose time is that of reading weights: longer slabs, four of them in
 /// flight.
 static constexpr Tile kFew = {16, 1, 32, 5, 1, 2};
 /// Below half a tile of rows, the larger tile gives too few tiles to fill the multiprocessors.
 static constexpr int64_t kFewRows = kMany.rows / 2;
 
-BlockWork fmaWork(Type element) {
+static const Tile &tileFor(int64_t groups, bool isFew) {
+  return isFew ? kFew : groups == 1 ? kMany : kManyOfGroup;
+}
+
+BlockWork fmaWork(Type element, int64_t groups) {
   const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  const Tile &many = tileFor(groups, /*isFew=*/false);
   return {kProductThreads,
-          std::max(kMany.bytes(bytes), kFew.bytes(bytes)),
-          {kMany.rows, kMany.panels},
+          std::max(many.bytes(bytes), kFew.bytes(bytes)),
+          {many.rows, many.panels},
           {kFew.rows, kFew.panels},
           kFewRows};
 }
 
 // --- copies ------------------------------------------------------------------------------------
 
-/// Copies the elements of all rows at the steps of a slab, transposed. Rows past the end repeat the
-/// last one; their results are not used.
+/// Computes a column of a window's contents, which is zero past the end, and stores it.
+void TileCode::storeWindow(Value row, Value column, Value valid, Value place) {
+  // The place of the window is recomputed for every slab, to save registers.
+  Value kept = arith::ExtUIOp::create(code.builder, code.location, code.i64, block.keptHere(row));
+  Value element = product.windows->element(kept, column);
+  if (valid) {
+    Value zero = arith::ConstantIntOp::create(code.builder, code.location, code.i32, 0);
+    Value isThere =
+        arith::CmpIOp::create(code.builder, code.location, arith::CmpIPredicate::ne, valid, zero);
+    element = code.select(isThere, element, code.number(0));
+  }
+  block.store(element, place);
+}
+
+/// Copies the elements of all rows at the steps of a slab, transposed, or computes them if they are
+/// contents of windows. Rows past the end repeat the last one; their results are not used.
 void TileCode::copyRows(Value stage, Value first) {
   Value step = code.remainder(block.thread, tile.slab), valid;
-  Value k = stepAt(block, product.k(), tile.slab, first, step, valid, kFloatBytes);
+  Value k = stepAt(block, product.k, tile.slab, first, step, valid, kFloatBytes);
   Value row = code.divide(block.thread, tile.slab);
   Value lastRow = product.lastRow(block, tile.rows);
   Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, row);
-  Value from =
-      code.at(product.rows, code.add(code.multiply(product.firstRow, product.rowElements), k));
+  Value column = product.columnAt(code, k);
+  Value from = code.at(product.rowsBegin(code), column);
   Value to = code.add(code.multiply(step, tile.rows + kPadding), row);
   for (int64_t begin = 0; begin < tile.rows; begin += kProductThreads / tile.slab) {
     Value offset = arith::ConstantIntOp::create(code.builder, code.location, code.i32, begin);
-    Value inTile = Product::nearRow(block, code.add(narrow, offset), lastRow);
-    block.copy(block.sharedAt(code.add(stage, code.multiply(code.add(to, begin), kFloatBytes))),
-               code.at(from, code.multiply(inTile, product.rowElements)), kFloatBytes, valid);
+    Value inTile = TiledProduct::nearRow(block, code.add(narrow, offset), lastRow);
+    Value place = block.sharedAt(code.add(stage, code.multiply(code.add(to, begin), kFloatBytes)));
+    if (product.windows) {
+      storeWindow(code.add(product.firstRow, inTile), column, valid, place);
+    } else {
+      block.copy(place, code.at(from, product.elementsBefore(code, inTile)), kFloatBytes, valid);
+    }
   }
 }
 
@@ -233,8 +259,8 @@ void TileCode::emit() {
   }
 }
 
-void emitFmaTile(BlockCode &block, const Product &product, bool isFew) {
-  TileCode(block, isFew ? kFew : kMany, product).emit();
+void emitFmaTile(BlockCode &block, const TiledProduct &product, bool isFew) {
+  TileCode(block, tileFor(product.groups, isFew), product).emit();
 }
 
 } // namespace heddle

@@ -61,19 +61,19 @@ struct Extent {
 /// Computes the factors of a row of the tile, as a warp.
 void IntegerTileCode::measureRow(Value row) {
   constexpr int64_t ofWarp = kWarpLanes * kTogether, mostLoads = 4;
-  const int64_t loads = std::min(mostLoads, llvm::divideCeilSigned(product.k(), ofWarp));
+  const int64_t loads = std::min(mostLoads, llvm::divideCeilSigned(product.k, ofWarp));
   Value from = code.at(firstRow(), code.multiply(row, product.rowElements));
   Value own = code.multiply(lane, kTogether);
   // Each of the four elements of a load has an extent of its own, to shorten chains.
   SmallVector<Value> carried(3 * kTogether, code.number(0));
   carried = code.loop(
-      code.integer(0), code.integer(product.k()), loads * ofWarp, carried,
+      code.integer(0), code.integer(product.k), loads * ofWarp, carried,
       [&](Value begin, ValueRange before) {
         SmallVector<Value> fours, after(before);
         for (int64_t load = 0; load < loads; ++load) {
           Value k = code.add(code.add(begin, load * ofWarp), own);
           Value four = loadFour(from, k);
-          fours.push_back(product.k() % (loads * ofWarp) == 0 ? four : zeroBehind(four, k));
+          fours.push_back(product.k % (loads * ofWarp) == 0 ? four : zeroBehind(four, k));
         }
         for (Value four : fours) {
           for (auto [i, element] : llvm::enumerate(elementsOf(four))) {
@@ -123,7 +123,7 @@ Value IntegerTileCode::isThere(Value k) {
   if (!shape.hasGaps()) {
     return {};
   }
-  Value isInside = code.less(k, code.integer(product.k()));
+  Value isInside = code.less(k, code.integer(product.k));
   return groupSteps == shape.shared || shape.isWhole()
              ? isInside
              : code.both(isInside, code.less(ownInGroup(), code.integer(shape.shared)));
@@ -131,7 +131,7 @@ Value IntegerTileCode::isThere(Value k) {
 
 /// Returns four elements, with zero in place of those that do not exist.
 SmallVector<Value> IntegerTileCode::existing(Value four, Value k) {
-  const bool isSplit = product.k() % kTogether != 0;
+  const bool isSplit = product.k % kTogether != 0;
   SmallVector<Value> elements = elementsOf(isSplit ? zeroBehind(four, k) : four);
   if (Value isIn = isThere(k)) {
     for (Value &element : elements) {

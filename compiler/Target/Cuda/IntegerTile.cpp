@@ -65,7 +65,8 @@ BlockWork integerWork(QuantizedType type, int64_t k) {
           kFewRows};
 }
 
-IntegerTileCode::IntegerTileCode(BlockCode &block, const IntegerTile &tile, const Product &product)
+IntegerTileCode::IntegerTileCode(BlockCode &block, const IntegerTile &tile,
+                                 const TiledProduct &product)
     : WordTileCode(block, tile.words, {tile.words.stagesBegin(), tile.stageBytes(), tile.stages()},
                    product, codesTogether),
       shape(tile), groupSteps(tile.groupWords() * codesTogether) {}
@@ -327,9 +328,9 @@ void IntegerTileCode::emit() {
   });
 }
 
-void emitIntegerTile(BlockCode &block, const Product &product, bool isFew) {
+void emitIntegerTile(BlockCode &block, const TiledProduct &product, bool isFew) {
   auto type = cast<QuantizedType>(product.element);
-  const IntegerTile tile = IntegerTile::of(type, product.k(), isFew);
+  const IntegerTile tile = IntegerTile::of(type, product.k, isFew);
   IntegerTileCode(block, tile, product).emit();
 }
 

@@ -99,7 +99,7 @@ struct ColumnFactors {
 /// A tile whose code is being emitted.
 class IntegerTileCode final : public WordTileCode {
 public:
-  IntegerTileCode(BlockCode &block, const IntegerTile &tile, const Product &product);
+  IntegerTileCode(BlockCode &block, const IntegerTile &tile, const TiledProduct &product);
 
   void emit();
 

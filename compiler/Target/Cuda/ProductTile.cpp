@@ -11,15 +11,36 @@ namespace heddle {
 
 static constexpr int64_t kFloatBytes = sizeof(float);
 
-Value Product::lastRow(BlockCode &block, int64_t tileRows) const {
+Value TiledProduct::lastRow(BlockCode &block, int64_t tileRows) const {
   VectorCode &code = block.code;
   Value count = code.smaller(code.subtract(endRow, firstRow), code.integer(tileRows));
   return block.keptHere(code.subtract(count, 1));
 }
 
-Value Product::nearRow(BlockCode &block, Value row, Value last) {
+Value TiledProduct::nearRow(BlockCode &block, Value row, Value last) {
   VectorCode &code = block.code;
   return arith::ExtSIOp::create(code.builder, code.location, code.i64, code.smaller(row, last));
+}
+
+Value ChosenRows::rowAt(VectorCode &code, Value place) const {
+  return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(order, place),
+                                code.subtract(count, 1));
+}
+
+Value TiledProduct::columnAt(VectorCode &code, Value k) const {
+  return stepsBefore ? code.add(stepsBefore, k) : k;
+}
+
+Value TiledProduct::rowsBegin(VectorCode &code) const {
+  return chosen ? rows : code.at(rows, code.multiply(firstRow, rowElements));
+}
+
+Value TiledProduct::elementsBefore(VectorCode &code, Value inTile) const {
+  if (!chosen) {
+    return code.multiply(inTile, rowElements);
+  }
+  Value row = chosen->rowAt(code, code.add(firstRow, inTile));
+  return code.multiply(code.divide(row, chosen->parts), rowElements);
 }
 
 Value stepAt(BlockCode &block, int64_t steps, int64_t slabSteps, Value first, Value step,
@@ -50,7 +71,7 @@ void eachCopy(BlockCode &block, int64_t count, llvm::function_ref<void(Value num
   }
 }
 
-void copyWeights(BlockCode &block, const Product &product, const WeightSlab &slab, Value to,
+void copyWeights(BlockCode &block, const TiledProduct &product, const WeightSlab &slab, Value to,
                  Value first) {
   VectorCode &code = block.code;
   const int64_t ofPanel = slab.stepBytes / kSharedAlignment;
@@ -71,23 +92,28 @@ void copyWeights(BlockCode &block, const Product &product, const WeightSlab &sla
 }
 
 /// Applies the epilogue to one sum and stores it.
-static void finish(BlockCode &block, const Product &product, const SumsInMemory &sums,
+static void finish(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums,
                    Value place) {
   VectorCode &code = block.code;
   Value inPart = code.divide(place, sums.columns), inRow = code.remainder(place, sums.columns);
   Value row = code.add(code.add(product.firstRow, sums.first), inPart);
-  Value column = code.add(code.multiply(product.firstPanel, sharedPanelColumns), inRow);
-  Value end = code.smaller(code.multiply(product.endPanel, sharedPanelColumns),
-                           code.integer(product.computes.getN()));
-  code.when(code.both(code.less(row, product.endRow), code.less(column, end)), [&] {
+  Value column = code.add(product.firstColumn, inRow);
+  code.when(code.both(code.less(row, product.endRow), code.less(column, product.endColumn)), [&] {
     Value at = code.add(code.multiply(inPart, sums.pitch), code.multiply(inRow, kFloatBytes));
     Value sum = block.load(block.sharedAt(at), 1, code.f32).front();
-    Value value = product.epilogue.apply(code, code.broadcast(sum), row, column, 1);
-    code.storeVector(value, product.result.at(code, row, column));
+    Value own = row;
+    if (product.chosen) {
+      own = product.chosen->rowAt(code, row);
+      if (product.chosen->bias) {
+        sum = code.addFloat(sum, code.loadScalar(code.at(product.chosen->bias, column)));
+      }
+    }
+    Value value = product.epilogue.apply(code, code.broadcast(sum), own, column, 1);
+    code.storeVector(value, product.result.at(code, own, column));
   });
 }
 
-void finishSums(BlockCode &block, const Product &product, const SumsInMemory &sums) {
+void finishSums(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums) {
   VectorCode &code = block.code;
   code.loop(block.thread, code.integer(sums.rows * sums.columns), sums.threads,
             [&](Value place) { finish(block, product, sums, place); });

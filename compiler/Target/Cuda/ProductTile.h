@@ -9,6 +9,7 @@
 
 #include "compiler/Target/Cuda/TensorWords.h"
 #include "compiler/Target/Emitters/Emitters.h"
+#include "compiler/Target/Emitters/Windows.h"
 #include "compiler/Target/Panels.h"
 
 namespace heddle {
@@ -16,9 +17,23 @@ namespace heddle {
 /// Threads of a block, for all products except those of warpgroups.
 inline constexpr int64_t kProductThreads = 128;
 
-/// The parameters of a product, its operands, and the part of the result to compute.
-struct Product {
-  const dataflow::ContractAttr computes;
+/// Rows that choose groups of weights: places of an order, in which rows of a group are adjacent.
+struct ChosenRows {
+  /// The rows of the result in this order, and how many there are; numbers beyond are clamped.
+  mlir::Value order, count;
+  /// Rows of the result for each row of the input.
+  int64_t parts;
+  /// The group's bias; null if there is none.
+  mlir::Value bias = {};
+
+  /// Returns the row of the result at a place.
+  mlir::Value rowAt(VectorCode &code, mlir::Value place) const;
+};
+
+/// The parameters of a product, its operands, and the part of the result that a tile computes.
+struct TiledProduct {
+  /// The columns and steps of a group: groups have their own columns of rows and result.
+  const int64_t n, k, groups;
   /// What multiplies floating-point numbers; none for products of integers.
   const std::optional<Units> units;
   /// The type of a weight.
@@ -29,15 +44,26 @@ struct Product {
   bool hasAlignedRows;
   const KernelResult &result;
   const Epilogue &epilogue;
+  /// If set, rows are places of this order, and `weights` are those of one group.
+  std::optional<ChosenRows> chosen = {};
+  /// If set, the contents of these windows are multiplied instead of `rows`.
+  const SlideSource *windows = nullptr;
   mlir::Value firstRow = {}, endRow = {}, firstPanel = {}, endPanel = {};
+  /// The columns of the result in these panels; and the columns of rows before those of the group,
+  /// null if there is one group.
+  mlir::Value firstColumn = {}, endColumn = {}, stepsBefore = {};
 
-  int64_t k() const { return computes.getK(); }
   int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
 
   /// Returns the last row, relative to the first, of a tile of `tileRows`; recomputed at each use.
   mlir::Value lastRow(BlockCode &block, int64_t tileRows) const;
   /// Returns row `row` of a tile, clamped to `last`, as i64; both operands are i32.
   static mlir::Value nearRow(BlockCode &block, mlir::Value row, mlir::Value last);
+  /// Return the column of rows at a step of k, the address from which rows of a tile are counted,
+  /// and the number of elements from there to the one at row `inTile`.
+  mlir::Value columnAt(VectorCode &code, mlir::Value k) const;
+  mlir::Value rowsBegin(VectorCode &code) const;
+  mlir::Value elementsBefore(VectorCode &code, mlir::Value inTile) const;
 };
 
 /// Steps of a tile's weight panels in shared memory: for each step, those of all panels side by
@@ -64,8 +90,8 @@ mlir::Value stepAt(BlockCode &block, int64_t steps, int64_t slabSteps, mlir::Val
 
 /// Starts to copy a slab of weights from step `first` on to byte `to` of shared memory. The last
 /// panel is copied again in place of panels past the end; steps past the end are zero.
-void copyWeights(BlockCode &block, const Product &product, const WeightSlab &slab, mlir::Value to,
-                 mlir::Value first);
+void copyWeights(BlockCode &block, const TiledProduct &product, const WeightSlab &slab,
+                 mlir::Value to, mlir::Value first);
 
 /// Sums of some rows of a tile, at the beginning of shared memory.
 struct SumsInMemory {
@@ -80,7 +106,7 @@ struct SumsInMemory {
 
 /// Applies the epilogue to sums and stores the result. Neighbouring threads take neighbouring
 /// columns, so that accesses of epilogues are contiguous, and their code is emitted only once.
-void finishSums(BlockCode &block, const Product &product, const SumsInMemory &sums);
+void finishSums(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums);
 
 /// Returns the offset of the stage after another one of `stages`, each of `bytes`; the first is at
 /// `begin`.
@@ -96,16 +122,16 @@ bool integersFit(transformer::QuantizedType type, int64_t k);
 
 /// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, on
 /// tensor cores with codes, or by warpgroups with `k` steps.
-BlockWork fmaWork(mlir::Type element);
+BlockWork fmaWork(mlir::Type element, int64_t groups);
 BlockWork tensorWork();
 BlockWork integerWork(transformer::QuantizedType type, int64_t k);
 BlockWork warpgroupWork(int64_t k);
 
 /// Emit the tile of the product's current part; `isFew` selects the smaller tile.
-void emitFmaTile(BlockCode &block, const Product &product, bool isFew);
-void emitTensorTile(BlockCode &block, const Product &product, bool isFew);
-void emitIntegerTile(BlockCode &block, const Product &product, bool isFew);
-void emitWarpgroupTile(BlockCode &block, const Product &product, const KernelBody &body,
+void emitFmaTile(BlockCode &block, const TiledProduct &product, bool isFew);
+void emitTensorTile(BlockCode &block, const TiledProduct &product, bool isFew);
+void emitIntegerTile(BlockCode &block, const TiledProduct &product, bool isFew);
+void emitWarpgroupTile(BlockCode &block, const TiledProduct &product, const KernelBody &body,
                        bool isFew);
 
 } // namespace heddle

@@ -28,11 +28,11 @@ struct Tile {
 /// A tile whose code is being emitted.
 class TileCode final : public WordTileCode {
 public:
-  TileCode(BlockCode &block, const Tile &tile, const Product &product)
+  TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product)
       : WordTileCode(block, tile.words, {tile.words.stagesBegin(), tile.stageBytes(), tile.stages},
                      product, numbersOfWord(*product.units)),
         products(block, *product.units),
-        weights{llvm::divideCeilSigned(product.k(), steps), tile.words.slab, tile.words.panels,
+        weights{llvm::divideCeilSigned(product.k, steps), tile.words.slab, tile.words.panels,
                 sharedPanelColumns * kWordBytes, tile.words.linePitch()} {}
 
   void emit();
@@ -74,7 +74,7 @@ BlockWork tensorWork() {
 void TileCode::storeRows(ValueRange loaded, const Slab &slab) {
   Value k = firstStep(slab.number), word = code.divide(ownFour, steps);
   for (auto [load, four] : llvm::enumerate(loaded)) {
-    Value there = product.k() % slabSteps() == 0 ? four : zeroBehind(four, k);
+    Value there = product.k % slabSteps() == 0 ? four : zeroBehind(four, k);
     storeRow(products.wordsOf(elementsOf(there)), static_cast<int64_t>(load), word, slab.rows);
   }
 }
@@ -111,7 +111,7 @@ void TileCode::multiply(const Slab &slab, MutableArrayRef<Value> sums) {
 }
 
 void TileCode::emit() {
-  const auto slabs = llvm::divideCeilSigned(product.k(), slabSteps());
+  const auto slabs = llvm::divideCeilSigned(product.k, slabSteps());
   const SmallVector<Value> initial(static_cast<size_t>(tile.sumsOfLane()), code.number(0));
   const SmallVector<Value> all = sumsOf(slabs, initial);
   const size_t ofPart = all.size() / static_cast<size_t>(tile.parts());
@@ -120,7 +120,7 @@ void TileCode::emit() {
   });
 }
 
-void emitTensorTile(BlockCode &block, const Product &product, bool isFew) {
+void emitTensorTile(BlockCode &block, const TiledProduct &product, bool isFew) {
   TileCode(block, isFew ? kFew : kMany, product).emit();
 }
 

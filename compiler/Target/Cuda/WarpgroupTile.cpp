@@ -67,11 +67,11 @@ struct Tile {
 /// A tile whose code is being emitted.
 class TileCode {
 public:
-  TileCode(BlockCode &block, const Tile &tile, const Product &product);
+  TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product);
   void emit(const KernelBody &body);
 
 private:
-  int64_t slabs() const { return product.k() / tile.slab; }
+  int64_t slabs() const { return product.k / tile.slab; }
   /// Rows between one load of a thread and its next one, and the number of loads.
   int64_t rowsOfLoad() const { return kWarpgroupThreads / tile.rowParts(); }
   int64_t loads() const { return tile.rows / rowsOfLoad(); }
@@ -99,7 +99,7 @@ private:
   WarpgroupCode warpgroups;
   StageRing stages;
   const Tile &tile;
-  const Product &product;
+  const TiledProduct &product;
   /// The thread's warpgroup and its place there; the part of rows that it loads, and the first row.
   Value warpgroup, inWarpgroup, ownPart, ownRow;
 };
@@ -131,7 +131,7 @@ BlockWork warpgroupWork(int64_t k) {
           kFewRows};
 }
 
-TileCode::TileCode(BlockCode &block, const Tile &tile, const Product &product)
+TileCode::TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product)
     : block(block), code(block.code), warpgroups(block),
       stages(warpgroups, tile.stages, tile.mbarriersBegin()), tile(tile), product(product),
       warpgroup(code.divide(block.thread, kWarpgroupThreads)),
@@ -182,8 +182,9 @@ Value TileCode::loadFour(Value from) {
 SmallVector<Value> TileCode::loadPart(int64_t number, Value slab) {
   Value first = code.at(product.rows, code.multiply(product.firstRow, product.rowElements));
   Value row = arith::TruncIOp::create(code.builder, code.location, code.i32, ownRow);
-  Value inTile = Product::nearRow(block, code.add(row, warpgroups.constant(number * rowsOfLoad())),
-                                  product.lastRow(block, tile.rows));
+  Value inTile =
+      TiledProduct::nearRow(block, code.add(row, warpgroups.constant(number * rowsOfLoad())),
+                            product.lastRow(block, tile.rows));
   Value k = code.add(code.multiply(slab, tile.slab), code.multiply(ownPart, kCoreSteps));
   Value from = code.at(code.at(first, code.multiply(inTile, product.rowElements)), k);
   return {loadFour(from), loadFour(code.at(from, kTogether))};
@@ -217,7 +218,7 @@ void TileCode::copyWeights(Value slab, Value stage) {
     Value inTile = code.divide(block.thread, steps), step = code.remainder(block.thread, steps);
     Value panel =
         code.smaller(code.add(product.firstPanel, inTile), code.subtract(product.endPanel, 1));
-    const int64_t panelSteps = product.k() * sharedPanelColumns * kElementBytes / bytes;
+    const int64_t panelSteps = product.k * sharedPanelColumns * kElementBytes / bytes;
     Value from =
         code.add(code.multiply(panel, panelSteps), code.add(code.multiply(slab, steps), step));
     Value to = code.add(code.multiply(step, tile.stepBytes()), code.multiply(inTile, bytes));
@@ -348,10 +349,23 @@ void TileCode::finish(KernelBody body) {
   body.arguments.context = block.addressKeptHere(body.arguments.context);
   const KernelResult result = KernelResult::load(code, body.arguments);
   const Epilogue epilogue(code, body);
-  const Product finished{
-      product.computes,    product.units,          product.element, product.rows, product.weights,
-      product.rowElements, product.hasAlignedRows, result,          epilogue,     product.firstRow,
-      product.endRow,      product.firstPanel,     product.endPanel};
+  const TiledProduct finished{.n = product.n,
+                              .k = product.k,
+                              .groups = product.groups,
+                              .units = product.units,
+                              .element = product.element,
+                              .rows = product.rows,
+                              .weights = product.weights,
+                              .rowElements = product.rowElements,
+                              .hasAlignedRows = product.hasAlignedRows,
+                              .result = result,
+                              .epilogue = epilogue,
+                              .firstRow = product.firstRow,
+                              .endRow = product.endRow,
+                              .firstPanel = product.firstPanel,
+                              .endPanel = product.endPanel,
+                              .firstColumn = product.firstColumn,
+                              .endColumn = product.endColumn};
   finishSums(block, finished, {0, tile.rows, tile.columns(), tile.sumPitch(), kTileThreads});
 }
 
@@ -373,9 +387,9 @@ void TileCode::emit(const KernelBody &body) {
   finish(body);
 }
 
-void emitWarpgroupTile(BlockCode &block, const Product &product, const KernelBody &body,
+void emitWarpgroupTile(BlockCode &block, const TiledProduct &product, const KernelBody &body,
                        bool isFew) {
-  const Tile tile = tileOf(product.k(), isFew);
+  const Tile tile = tileOf(product.k, isFew);
   TileCode(block, tile, product).emit(body);
 }
 

@@ -38,7 +38,7 @@ SmallVector<Run> WordTile::runs() const {
 }
 
 WordTileCode::WordTileCode(BlockCode &block, const WordTile &tile, const Stages &stages,
-                           const Product &product, int64_t steps)
+                           const TiledProduct &product, int64_t steps)
     : block(block), code(block.code), tile(tile), stages(stages), product(product), steps(steps),
       runs(tile.runs()), warp(code.divide(block.thread, kWarpLanes)),
       warpRow(code.remainder(warp, tile.warpRows)), lane(code.remainder(block.thread, kWarpLanes)),
@@ -80,7 +80,7 @@ Value WordTileCode::firstRow() {
 /// are arbitrary.
 Value WordTileCode::loadFour(Value from, Value k) {
   auto four = VectorType::get({kTogether}, code.f32);
-  const int64_t last = product.k() - 1;
+  const int64_t last = product.k - 1;
   if (product.hasAlignedRows) {
     // A row has whole fours; the last one may be partly past k.
     Value near = code.smaller(k, code.integer(last / kTogether * kTogether));
@@ -104,7 +104,7 @@ SmallVector<Value> WordTileCode::loadRows(Value number) {
   SmallVector<Value> loaded;
   for (int64_t begin = 0; begin < tile.rows; begin += rowsOfLoad()) {
     Value offset = arith::ConstantIntOp::create(code.builder, code.location, code.i32, begin);
-    Value inTile = Product::nearRow(block, code.add(row, offset), lastRow);
+    Value inTile = TiledProduct::nearRow(block, code.add(row, offset), lastRow);
     loaded.push_back(loadFour(code.at(first, code.multiply(inTile, product.rowElements)), k));
   }
   return loaded;
@@ -115,7 +115,7 @@ Value WordTileCode::zeroBehind(Value four, Value k) {
   SmallVector<Value> elements;
   for (int64_t i = 0; i < kTogether; ++i) {
     Value element = vector::ExtractOp::create(code.builder, code.location, four, i);
-    Value isThere = code.less(code.add(k, i), code.integer(product.k()));
+    Value isThere = code.less(code.add(k, i), code.integer(product.k));
     elements.push_back(code.select(isThere, element, code.number(0)));
   }
   return vector::FromElementsOp::create(code.builder, code.location, four.getType(), elements);

@@ -80,8 +80,8 @@ struct Stages {
 class WordTileCode {
 public:
   /// `steps` is the number of steps of k in a word.
-  WordTileCode(BlockCode &block, const WordTile &tile, const Stages &stages, const Product &product,
-               int64_t steps);
+  WordTileCode(BlockCode &block, const WordTile &tile, const Stages &stages,
+               const TiledProduct &product, int64_t steps);
   virtual ~WordTileCode() = default;
 
 protected:
@@ -145,7 +145,7 @@ protected:
   VectorCode &code;
   const WordTile &tile;
   const Stages stages;
-  const Product &product;
+  const TiledProduct &product;
   const int64_t steps;
   const llvm::SmallVector<Run> runs;
   /// The first of the four elements of a slab that the thread loads, and its first row.

@@ -137,12 +137,25 @@ dataflow.kernel @anywhere : (!dataflow.buffer<[tokens, 64] in 128, f32>, !datafl
 // CHECK-NOT: !llvm.ptr<1> -> vector<4xf32>
 // CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
 
-// CHECK-NOT: block_work
+// A panel belongs to one group of columns, so tiles have one panel.
+// CHECK: func.func @groups.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43520, 128, 1, 16, 1, 64>}
 dataflow.kernel @groups : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[96, 40], f32>) -> !dataflow.buffer<[tokens, 96], f32>
     computes #dataflow.contract<n = 48, k = 40, groups = 2> {
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
+
+// Rows that choose groups: a block finds the end of a group among up to 16 or 128 places.
+// CHECK: func.func @experts.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43776, 128, 2, 16, 1, 64>}
+// CHECK: %[[FOUR_STEPS:.*]] = arith.constant 4 : i64
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[FOUR_STEPS]]
+dataflow.kernel @experts : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[192, 40], f32>, !dataflow.buffer<[tokens], i32>, !dataflow.buffer<[tokens], i32>) -> !dataflow.buffer<[tokens, 96], f32>
+    computes #dataflow.contract_chosen<n = 96, k = 40, groups = 2> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+
+// CHECK-NOT: block_work
 dataflow.kernel @codes : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[48, 80], !transformer.quantized<i8, 64>>) -> !dataflow.buffer<[tokens, 48], f32>
     computes #dataflow.contract<n = 48, k = 80> {
 ^bb0(%sum: f32):
@@ -157,6 +170,6 @@ dataflow.kernel @codes : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<
 // ENTRY-DAG: nvvm.read.ptx.sreg.nctaid.x
 // ENTRY: scf.while
 // ENTRY: func.call @product.sm_80
-// ENTRY-LABEL: llvm.func @groups(
+// ENTRY-LABEL: llvm.func @codes(
 // ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
 // ENTRY: llvm.alloca
