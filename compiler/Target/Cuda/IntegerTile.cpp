@@ -312,11 +312,7 @@ void IntegerTileCode::emit() {
   if (!shape.isWhole()) {
     // -0 plus a product is that product, whatever its sign: the first group adds to nothing.
     const SmallVector<Value> initial(static_cast<size_t>(tile.sumsOfLane()), code.number(-0.0F));
-    const SmallVector<Value> all = sumsOf(shape.slabs(), initial);
-    const size_t ofPart = all.size() / static_cast<size_t>(tile.parts());
-    finish([&](int64_t part) {
-      return SmallVector<Value>(ValueRange(all).slice(static_cast<size_t>(part) * ofPart, ofPart));
-    });
+    finish(sumsOf(shape.slabs(), initial));
     return;
   }
   const SmallVector<Value> all = sumsOf(shape.slabs(), integers());

@@ -113,11 +113,7 @@ void TileCode::multiply(const Slab &slab, MutableArrayRef<Value> sums) {
 void TileCode::emit() {
   const auto slabs = llvm::divideCeilSigned(product.k, slabSteps());
   const SmallVector<Value> initial(static_cast<size_t>(tile.sumsOfLane()), code.number(0));
-  const SmallVector<Value> all = sumsOf(slabs, initial);
-  const size_t ofPart = all.size() / static_cast<size_t>(tile.parts());
-  finish([&](int64_t part) {
-    return SmallVector<Value>(ValueRange(all).slice(static_cast<size_t>(part) * ofPart, ofPart));
-  });
+  finish(sumsOf(slabs, initial));
 }
 
 void emitTensorTile(BlockCode &block, const TiledProduct &product, bool isFew) {

@@ -289,4 +289,11 @@ void WordTileCode::finish(llvm::function_ref<SmallVector<Value>(int64_t part)> s
   }
 }
 
+void WordTileCode::finish(ValueRange sums) {
+  const size_t ofPart = sums.size() / static_cast<size_t>(tile.parts());
+  finish([&](int64_t part) {
+    return SmallVector<Value>(sums.slice(static_cast<size_t>(part) * ofPart, ofPart));
+  });
+}
+
 } // namespace heddle

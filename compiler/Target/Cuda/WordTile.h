@@ -140,6 +140,8 @@ protected:
   /// Stores sums in f32 to shared memory, part by part, and from there to the result. `sumsOfPart`
   /// returns those of a part.
   void finish(llvm::function_ref<Values(int64_t part)> sumsOfPart);
+  /// Does the same with sums in f32 of all parts, one part after the other.
+  void finish(mlir::ValueRange sums);
 
   BlockCode &block;
   VectorCode &code;
