@@ -268,9 +268,7 @@ static std::optional<ChosenRows> chosenRows(VectorCode &code, const KernelBody &
   if (!isa<dataflow::ContractChosenAttr>(body.kernel.getComputes())) {
     return std::nullopt;
   }
-  const bool isOwnRow = *body.kernel.getOperandBuffer(0).getRowSpace() == body.kernel.getRows();
-  return ChosenRows{body.operand(code, 3), body.rows(code).count(code),
-                    isOwnRow ? 1 : body.kernel.getRows().parts()};
+  return ChosenRows{body.operand(code, 3), body.rows(code).count(code), rowsOfInput(body.kernel)};
 }
 
 void emitBlockProduct(VectorCode &code, const KernelBody &body) {

@@ -23,8 +23,7 @@ Value TiledProduct::nearRow(BlockCode &block, Value row, Value last) {
 }
 
 Value ChosenRows::rowAt(VectorCode &code, Value place) const {
-  return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(order, place),
-                                code.subtract(count, 1));
+  return chosenNumber(code, order, place, code.subtract(count, 1));
 }
 
 Value TiledProduct::columnAt(VectorCode &code, Value k) const {

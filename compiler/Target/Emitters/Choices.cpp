@@ -16,10 +16,12 @@ namespace heddle {
 // The number of vectors of a row that are processed together.
 static constexpr int64_t kUnroll = 4;
 
-Value chosenNumber(VectorCode &code, Value numbers, Value row, int64_t limit) {
+Value chosenNumber(VectorCode &code, Value numbers, Value row, Value last) {
   // In an unsigned comparison, negative numbers are above all others.
-  return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(numbers, row),
-                                code.integer(limit - 1));
+  return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(numbers, row), last);
+}
+Value chosenNumber(VectorCode &code, Value numbers, Value row, int64_t limit) {
+  return chosenNumber(code, numbers, row, code.integer(limit - 1));
 }
 
 static void storeIndex(VectorCode &code, Value index, Value address) {

@@ -209,6 +209,11 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
 
 template <> KernelScratch scratchOf(dataflow::ContractChosenAttr) { return {}; }
 
+int64_t rowsOfInput(dataflow::KernelOp kernel) {
+  const bool isOwnRow = *kernel.getOperandBuffer(0).getRowSpace() == kernel.getRows();
+  return isOwnRow ? 1 : kernel.getRows().parts();
+}
+
 // Returns the first place in (begin, end) whose row has chosen another group; `end` if there is
 // none.
 static Value endOfGroup(VectorCode &code, Value begin, Value end, Value group,
@@ -239,8 +244,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr
   product.order = body.operand(code, 3);
   product.rowCount = body.rows(code).count(code);
   Value sums = frameOfSums(code, body, product);
-  bool isOwnRow = *body.kernel.getOperandBuffer(0).getRowSpace() == body.kernel.getRows();
-  product.parts = isOwnRow ? 1 : body.kernel.getRows().parts();
+  product.parts = rowsOfInput(body.kernel);
   Value chosen = body.operand(code, 2);
   ProductRows rows = operandRows(code, body);
   auto groupAt = [&](Value place) {

@@ -30,8 +30,7 @@ Value Product::rowAt(VectorCode &code, Value place) const {
   if (!order) {
     return place;
   }
-  return arith::MinUIOp::create(code.builder, code.location, code.loadIndex(order, place),
-                                code.subtract(rowCount, 1));
+  return chosenNumber(code, order, place, code.subtract(rowCount, 1));
 }
 
 PanelLayout layoutOf(const VectorCode &code, const KernelBody &body, const Product &product) {

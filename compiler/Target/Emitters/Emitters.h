@@ -77,9 +77,13 @@ enum class Largest : uint8_t { OrNan, OfNumbers };
 mlir::Value largestOverRow(VectorCode &code, mlir::Value row, int64_t width, Largest largest,
                            llvm::function_ref<mlir::Value(mlir::Value vector)> term);
 
-/// Returns number `row` of a list of integers that another kernel wrote, clamped to at most `limit`
-/// - 1 whatever the list contains.
+/// Return number `row` of a list of integers that another kernel wrote, clamped to at most `last`,
+/// or `limit` - 1, whatever the list contains.
+mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, mlir::Value last);
 mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, int64_t limit);
+/// Returns how many rows of the result read each row of the input of a product whose rows choose
+/// groups: its choices, if the input has none of its own.
+int64_t rowsOfInput(dataflow::KernelOp kernel);
 
 /// Returns the bytes of scratch that a product needs to unpack weights, in addition to its
 /// family's.
