@@ -40,9 +40,11 @@ BOUND = 1e-4
 # the next product to another one. Their batch is repeated so often, for tiles of many rows to be
 # full; bits then tell whether those of tensor cores depend on the place in a tile, which no manual
 # says.
-NARROW = {"bert-tiny": ["bf16", "tf32", "tf32x3", "int4"], "t5-tiny": ["bf16", "int8", "tf32"]}
+NARROW = {"bert-tiny": ["bf16", "tf32", "tf32x3", "int4", "int8-weights"], "mixtral-tiny": ["int4"],
+          "t5-tiny": ["bf16", "int8", "tf32"]}
 # What each may differ by from the CPU, which computes in f32 where a GPU multiplies tf32.
-NARROW_BOUNDS = {"bf16": 2e-2, "int8": 2e-2, "int4": 5e-2, "tf32": 5e-3, "tf32x3": BOUND}
+NARROW_BOUNDS = {"bf16": 2e-2, "int8": 2e-2, "int4": 5e-2, "tf32": 5e-3, "tf32x3": BOUND,
+                 "int8-weights": BOUND}
 REPEATED = 8
 # Names of ids in files of Hugging Face, and in programs.
 PORTS = {"input_ids": "source", "decoder_input_ids": "target"}
@@ -202,8 +204,8 @@ class Folder:
 
 def narrow_precision(name):
     """The precision that a name ends with, of a model that is checked in it as well; else None."""
-    model, _, precision = name.rpartition("-")
-    return precision if precision in NARROW.get(model, []) else None
+    return next((precision for model, precisions in NARROW.items() for precision in precisions
+                 if name == f"{model}-{precision}"), None)
 
 
 def check_model(folder, name):

@@ -3,7 +3,7 @@
 /// Products of integers by blocks on the emulated GPU: every element has the bits that the
 /// description of #dataflow.contract defines, for any sizes, division of the work and order of
 /// threads.
-#include "tests/EmulatedCompiler/LaunchedIntegers.h"
+#include "tests/EmulatedCompiler/LaunchedCodes.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -14,47 +14,47 @@
 namespace heddle {
 namespace {
 
-void expectRight(const IntegerShape &shape, uint32_t seed, const std::string &target = "sm_80") {
+void expectRight(const CodesShape &shape, uint32_t seed, const std::string &target = "sm_80") {
   SCOPED_TRACE(testing::Message() << shape.type << ": " << shape.n << " x " << shape.k << ", "
                                   << shape.rows << " rows in " << shape.rowElements());
-  CompiledIntegers product(shape, target);
-  const IntegerOperands operands(shape, seed);
+  CompiledCodes product(shape, target);
+  const CodesOperands operands(shape, seed);
   const KernelLaunch launch = product.launchOfAll();
   EXPECT_GT(launch.shared, 0U);
   operands.expectRight(launch, product.run(operands, launch));
 }
 
 /// Sizes near those of tiles, slabs, groups and panels, and others.
-const IntegerShape kShapes[] = {{1, 1, 1, "i8, row"},
-                                {48, 64, 16, "i8, row"},
-                                {49, 31, 17, "i8, row"},
-                                {192, 64, 65, "i8, row"},
-                                {193, 130, 128, "i8, row"},
-                                {200, 77, 70, "i8, row", 81},
-                                {30, 700, 66, "i8, row, full"},
-                                {60, 258, 3, "i8, row, f16", 260},
-                                {1, 1, 1, "i4, row"},
-                                {97, 100, 70, "i4, row, bf16"},
-                                {49, 333, 17, "i4, row, bf16", 335},
-                                {48, 64, 16, "i8, 32"},
-                                {49, 128, 70, "i8, 64"},
-                                {97, 256, 65, "i8, 128"},
-                                {50, 300, 20, "i8, 128", 301},
-                                {96, 300, 128, "i8, 128"},
-                                {60, 75, 66, "i8, 20, f16"},
-                                {33, 22, 70, "i8, 4"},
-                                {48, 400, 5, "i8, 96"},
-                                {48, 64, 16, "i4, 32, bf16"},
-                                {97, 256, 65, "i4, 32, bf16"},
-                                {50, 45, 70, "i4, 32, bf16", 47},
-                                {49, 70, 17, "i4, 8, bf16"},
-                                {96, 333, 67, "i4, 40, f16"},
-                                {100, 512, 66, "i4, 128"},
-                                {145, 300, 3, "i4, 128, bf16"}};
+const CodesShape kShapes[] = {{1, 1, 1, "i8, row"},
+                              {48, 64, 16, "i8, row"},
+                              {49, 31, 17, "i8, row"},
+                              {192, 64, 65, "i8, row"},
+                              {193, 130, 128, "i8, row"},
+                              {200, 77, 70, "i8, row", 81},
+                              {30, 700, 66, "i8, row, full"},
+                              {60, 258, 3, "i8, row, f16", 260},
+                              {1, 1, 1, "i4, row"},
+                              {97, 100, 70, "i4, row, bf16"},
+                              {49, 333, 17, "i4, row, bf16", 335},
+                              {48, 64, 16, "i8, 32"},
+                              {49, 128, 70, "i8, 64"},
+                              {97, 256, 65, "i8, 128"},
+                              {50, 300, 20, "i8, 128", 301},
+                              {96, 300, 128, "i8, 128"},
+                              {60, 75, 66, "i8, 20, f16"},
+                              {33, 22, 70, "i8, 4"},
+                              {48, 400, 5, "i8, 96"},
+                              {48, 64, 16, "i4, 32, bf16"},
+                              {97, 256, 65, "i4, 32, bf16"},
+                              {50, 45, 70, "i4, 32, bf16", 47},
+                              {49, 70, 17, "i4, 8, bf16"},
+                              {96, 333, 67, "i4, 40, f16"},
+                              {100, 512, 66, "i4, 128"},
+                              {145, 300, 3, "i4, 128, bf16"}};
 
 TEST(BlockIntegers, AreRightForAllSizes) {
   uint32_t seed = 0;
-  for (const IntegerShape &shape : kShapes) {
+  for (const CodesShape &shape : kShapes) {
     expectRight(shape, ++seed);
   }
 }
@@ -71,16 +71,16 @@ TEST(BlockIntegers, AreRightForRandomSizes) {
                                "i4, 104, bf16", "i4, 128"};
   for (uint32_t seed = 0; seed < 30; ++seed) {
     const auto below = [&](int64_t most) { return 1 + int64_t(random() % uint64_t(most)); };
-    IntegerShape shape = {below(220), below(420), below(140), types[random() % std::size(types)]};
+    CodesShape shape = {below(220), below(420), below(140), types[random() % std::size(types)]};
     shape.stride = random() % 2 == 0 ? 0 : shape.k + below(5);
     expectRight(shape, seed);
   }
 }
 
 /// Expects the same bits from launches of parts of the rows and columns.
-void expectAnyDivision(const IntegerShape &shape) {
-  CompiledIntegers product(shape);
-  const IntegerOperands operands(shape, 7);
+void expectAnyDivision(const CodesShape &shape) {
+  CompiledCodes product(shape);
+  const CodesOperands operands(shape, 7);
   for (KernelLaunch launch :
        {KernelLaunch{0, 150, 0, 5, 1}, KernelLaunch{0, 150, 0, 5, 16}, KernelLaunch{3, 4, 0, 5, 3},
         KernelLaunch{5, 21, 1, 2, 1}, KernelLaunch{5, 149, 1, 5, 2}, KernelLaunch{90, 150, 4, 5, 5},
@@ -101,9 +101,9 @@ TEST(BlockIntegers, AnyDivisionGivesTheSameBitsOf4Bits) {
 
 TEST(BlockIntegers, NothingDependsOnTheOrderOfThreads) {
   for (const std::string type : {"i8, row", "i8, 64", "i4, 32, bf16"}) {
-    const IntegerShape shape = {100, 200, 70, type};
-    CompiledIntegers product(shape);
-    const IntegerOperands operands(shape, 8);
+    const CodesShape shape = {100, 200, 70, type};
+    CompiledCodes product(shape);
+    const CodesOperands operands(shape, 8);
     for (const char *const seed : {"1000", "2000", "3000"}) {
       ::setenv("HEDDLE_EMULATOR_SEED", seed, 1);
       operands.expectRight(product.launchOfAll(), product.run(operands, product.launchOfAll()));
@@ -116,9 +116,9 @@ TEST(BlockIntegers, NothingDependsOnTheOrderOfThreads) {
 TEST(BlockIntegers, RowsAtTheEdges) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   for (const std::string type : {"i8, row", "i8, 32", "i4, row", "i4, 32, bf16"}) {
-    const IntegerShape shape = {50, 96, 7, type};
-    CompiledIntegers product(shape);
-    IntegerOperands operands(shape, 9);
+    const CodesShape shape = {50, 96, 7, type};
+    CompiledCodes product(shape);
+    CodesOperands operands(shape, 9);
     const auto row = [&](int64_t number) { return operands.rows.begin() + number * shape.k; };
     std::fill_n(row(0), shape.k, 0.0F);
     std::fill_n(row(1), shape.k, std::numeric_limits<float>::denorm_min());
@@ -137,19 +137,19 @@ TEST(BlockIntegers, RowsAtTheEdges) {
 }
 
 /// Returns the bank passes of a product beyond the minimum, relative to it.
-double extraPasses(const IntegerShape &shape) {
-  CompiledIntegers product(shape);
-  const KernelOutcome result = product.run(IntegerOperands(shape, 3), product.launchOfAll());
+double extraPasses(const CodesShape &shape) {
+  CompiledCodes product(shape);
+  const KernelOutcome result = product.run(CodesOperands(shape, 3), product.launchOfAll());
   EXPECT_EQ(result.report, "");
   EXPECT_GT(result.banks.least, 0U);
   return double(result.banks.passes) / double(result.banks.least) - 1;
 }
 
 TEST(BlockIntegers, LanesWantDifferentBanks) {
-  for (const IntegerShape &shape :
-       {IntegerShape{192, 256, 128, "i8, row"}, IntegerShape{48, 512, 16, "i8, row"},
-        IntegerShape{96, 256, 128, "i8, 128"}, IntegerShape{96, 256, 128, "i4, 32, bf16"},
-        IntegerShape{48, 512, 16, "i4, 32, bf16"}}) {
+  for (const CodesShape &shape :
+       {CodesShape{192, 256, 128, "i8, row"}, CodesShape{48, 512, 16, "i8, row"},
+        CodesShape{96, 256, 128, "i8, 128"}, CodesShape{96, 256, 128, "i4, 32, bf16"},
+        CodesShape{48, 512, 16, "i4, 32, bf16"}}) {
     EXPECT_LE(extraPasses(shape), 0.15) << shape.type << ", " << shape.rows << " rows";
   }
 }

@@ -3,8 +3,7 @@
 /// Products of rows that choose their weights, by blocks on the emulated GPU: every element has the
 /// bits of its sum in the order of k, however many rows choose a group, in any division of the
 /// work.
-#include "tests/EmulatedCompiler/LaunchedKernel.h"
-#include "tests/EmulatedCompiler/LaunchedProduct.h"
+#include "tests/EmulatedCompiler/LaunchedCodes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -13,7 +12,9 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <optional>
 #include <random>
+#include <string>
 
 namespace heddle {
 namespace {
@@ -28,6 +29,8 @@ struct ChosenShape {
   bool isRouted = false;
   /// The group of all rows; -1: random.
   int64_t only = -1;
+  /// The type of quantised weights; empty for others.
+  std::string codes = {};
 
   int64_t rows() const { return tokens * choices; }
   int64_t panels() const {
@@ -53,6 +56,7 @@ private:
   std::vector<std::byte> panels() const;
 
   std::vector<float> rows, weights, bias;
+  std::optional<RandomCodes> codes;
   std::vector<int32_t> chosen, order;
   const CompiledKernel kernel;
 };
@@ -71,6 +75,12 @@ ChosenProduct::ChosenProduct(const ChosenShape &shape, uint32_t seed)
   if (shape.isBf16) {
     for (float &weight : weights) {
       weight = std::bit_cast<float>(std::bit_cast<uint32_t>(weight) & 0xFFFF0000U);
+    }
+  }
+  if (!shape.codes.empty()) {
+    codes.emplace(shape.codes, shape.groups * shape.n, shape.k, random);
+    for (int64_t i = 0; i < shape.groups * shape.n * shape.k; ++i) {
+      weights[size_t(i)] = codes->number(i / shape.k, i % shape.k);
     }
   }
   std::uniform_int_distribution<int32_t> group(0, int32_t(shape.groups) - 1);
@@ -97,7 +107,9 @@ dataflow.kernel @product : (!dataflow.buffer<[{1}, {3}], f32>, !dataflow.buffer<
 }
 )",
       space, shape.isRouted ? space : "tokens", shape.n, shape.k, shape.groups * shape.n,
-      shape.isBf16 ? "bf16" : "f32",
+      !shape.codes.empty() ? RandomCodes::nameOf(shape.codes)
+      : shape.isBf16       ? "bf16"
+                           : "f32",
       shape.isBiased ? ", !dataflow.buffer<[" + std::to_string(shape.groups * shape.n) + "], f32>"
                      : "",
       shape.groups, shape.isBiased ? ", biased = true" : "");
@@ -105,6 +117,9 @@ dataflow.kernel @product : (!dataflow.buffer<[{1}, {3}], f32>, !dataflow.buffer<
 
 /// Returns the weights in panels of [k][columns], group after group.
 std::vector<std::byte> ChosenProduct::panels() const {
+  if (codes) {
+    return codes->panels(shape.groups, /*together=*/1);
+  }
   std::vector<std::byte> all;
   for (int64_t group = 0; group < shape.groups; ++group) {
     ProductOperands one({shape.n, shape.k, 1, 0, shape.isBf16}, /*seed=*/1);
@@ -176,7 +191,9 @@ const ChosenShape kChosenShapes[] = {{1, 1, 1, 1},
                                      {30, 20, 2, 300},
                                      {60, 17, 4, 150, 2, false, false, true},
                                      {50, 24, 7, 130, 1, true, false, false, 6},
-                                     {96, 40, 64, 20, 2, true}};
+                                     {96, 40, 64, 20, 2, true},
+                                     {49, 100, 3, 90, 2, true, false, false, -1, "i8, 64"},
+                                     {97, 64, 4, 70, 1, false, false, true, -1, "i4, 32, bf16"}};
 
 TEST(ChosenProduct, IsRightForAllSizes) {
   uint32_t seed = 1;

@@ -5,7 +5,7 @@
 /// matrices in registers cannot be detected by a device: they give wrong results, and slow code
 /// shows in bank counts.
 #include "tests/EmulatedCompiler/PlantedDefects.h"
-#include "tests/EmulatedCompiler/LaunchedIntegers.h"
+#include "tests/EmulatedCompiler/LaunchedCodes.h"
 #include "tests/EmulatedCompiler/LaunchedProduct.h"
 
 #include <functional>
@@ -190,6 +190,23 @@ void oneBufferOfFactors(LLVM::LLVMFuncOp function) {
   }
 }
 
+/// The first slab of codes is dequantised after a barrier that follows the wait for it.
+void noBarrierBeforeFirstSlab(LLVM::LLVMFuncOp function) {
+  all<NVVM::CpAsyncWaitGroupOp>(function).rbegin()[1]->getNextNode()->erase();
+}
+
+/// All slabs of codes are dequantised to the same place.
+void oneBufferOfNumbers(LLVM::LLVMFuncOp function) {
+  for (LLVM::URemOp each : all<LLVM::URemOp>(function)) {
+    auto of = each.getRhs().getDefiningOp<LLVM::ConstantOp>();
+    if (of && cast<IntegerAttr>(of.getValue()).getInt() == 2) {
+      OpBuilder builder(each);
+      Value zero = LLVM::ZeroOp::create(builder, each.getLoc(), each.getType());
+      each.replaceAllUsesWith(zero);
+    }
+  }
+}
+
 /// Returns whether a product adds codes of rows: it multiplies them with ones.
 bool sumsCodes(NVVM::MmaOp product) {
   return product->getOperand(4).getDefiningOp<LLVM::ConstantOp>() != nullptr;
@@ -340,12 +357,12 @@ const std::vector<Defect> kIntegerDefects = onTensorCores<2>(
 const Defect kExtentDefects[] = {{"noBarrierAfterExtents", noBarrierAfterExtents, kNotThereYet},
                                  {"columnsNotAwaited", columnsNotAwaited, kNotAwaited}};
 
-void expectFound(const IntegerShape &shape, const Defect &defect) {
-  CompiledIntegers product(shape);
+void expectFound(const CodesShape &shape, const Defect &defect) {
+  CompiledCodes product(shape);
   defect.plant(product.body());
   KernelLaunch launch = product.launchOfAll();
   launch.shared -= defect.sharedLess;
-  const KernelOutcome result = product.run(IntegerOperands(shape, 1), launch);
+  const KernelOutcome result = product.run(CodesOperands(shape, 1), launch);
   expectReported(result, "product", defect.report);
 }
 
@@ -354,11 +371,25 @@ TEST_P(PlantedIntegerDefects, IsFound) { expectFound({97, 600, 128, "i8, 64"}, G
 class PlantedExtentDefects : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedExtentDefects, IsFound) { expectFound({97, 60, 128, "i8, row"}, GetParam()); }
 
+/// Defects of products in f32 with quantised weights.
+const Defect kDequantisedDefects[] = {
+    {"noBarrierInLoop", noBarrierInLoop, kNotAwaited},
+    {"noBarrierBeforeFirstSlab", noBarrierBeforeFirstSlab, kNotThereYet},
+    {"barrierAfterRefill", barrierAfterRefill, kRefilled},
+    {"oneGroupTooFew", oneGroupTooFew, kNotAwaited},
+    {"oneBufferOfNumbers", oneBufferOfNumbers, kRaceOfTwoThreads}};
+class PlantedDequantisedDefects : public testing::TestWithParam<Defect> {};
+TEST_P(PlantedDequantisedDefects, IsFound) {
+  expectFound({97, 200, 128, "i8, 64", /*stride=*/0, /*dequantises=*/true}, GetParam());
+}
+
 const auto kName = [](const auto &info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Product, PlantedDefects, testing::ValuesIn(kDefects), kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedTensorDefects, testing::ValuesIn(kTensorDefects), kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedTf32Defects, testing::ValuesIn(kTf32Defects), kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedIntegerDefects, testing::ValuesIn(kIntegerDefects), kName);
+INSTANTIATE_TEST_SUITE_P(Product, PlantedDequantisedDefects, testing::ValuesIn(kDequantisedDefects),
+                         kName);
 INSTANTIATE_TEST_SUITE_P(Product, PlantedExtentDefects, testing::ValuesIn(kExtentDefects), kName);
 
 /// Defects that the GPU cannot detect.
@@ -406,10 +437,10 @@ const WrongCodes kWrongCodes[] = {{"exchangedRows", exchanged<1, 2>, "i8, row"},
 class PlantedWrongCodes : public testing::TestWithParam<WrongCodes> {};
 
 TEST_P(PlantedWrongCodes, Differ) {
-  const IntegerShape shape = {96, 64, 128, GetParam().type};
-  CompiledIntegers product(shape);
+  const CodesShape shape = {96, 64, 128, GetParam().type};
+  CompiledCodes product(shape);
   GetParam().plant(product.body());
-  const IntegerOperands operands(shape, 1);
+  const CodesOperands operands(shape, 1);
   const KernelOutcome result = product.run(operands, product.launchOfAll());
   ASSERT_EQ(result.report, "");
   EXPECT_GT(operands.countDifferent(result.values), 0);

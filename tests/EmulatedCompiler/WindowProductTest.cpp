@@ -2,14 +2,14 @@
 ///
 /// Products of the contents of windows, by blocks on the emulated GPU: every element has the bits
 /// of its sum in the order of k, whose factors are computed while they are multiplied.
-#include "tests/EmulatedCompiler/LaunchedKernel.h"
-#include "tests/EmulatedCompiler/LaunchedProduct.h"
+#include "tests/EmulatedCompiler/LaunchedCodes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <optional>
 #include <random>
 
 namespace heddle {
@@ -26,6 +26,8 @@ struct WindowShape {
   bool isCausal = false;
   bool rectifies = false;
   int64_t groups = 1;
+  /// The type of quantised weights; empty for f32.
+  std::string codes = {};
 
   /// The columns of the result, and the steps of a group.
   int64_t columns() const { return groups * n; }
@@ -48,6 +50,14 @@ public:
       operands.emplace_back(ProductShape{shape.n, shape.k(), 1}, seed + uint32_t(group));
     }
     std::mt19937 random(seed);
+    if (!shape.codes.empty()) {
+      codes.emplace(shape.codes, shape.columns(), shape.k(), random);
+      for (int64_t i = 0; i < shape.columns() * shape.k(); ++i) {
+        const int64_t column = i / shape.k(), place = i % (shape.n * shape.k());
+        operands[size_t(column / shape.n)].weights[size_t(place)] =
+            codes->number(column, i % shape.k());
+      }
+    }
     std::uniform_real_distribution<float> number(-1, 1);
     rows.resize(size_t(kRows * shape.width));
     filters.resize(size_t(shape.height * shape.width));
@@ -68,6 +78,7 @@ private:
 
   /// The weights of each group.
   std::vector<ProductOperands> operands;
+  std::optional<RandomCodes> codes;
   std::vector<float> rows, filters;
   const CompiledKernel kernel;
 };
@@ -77,7 +88,7 @@ std::string WindowProduct::programOf(const WindowShape &shape) {
   const std::string groups = shape.groups == 1 ? "" : ", groups = " + std::to_string(shape.groups);
   return llvm::formatv(
       R"(
-dataflow.kernel @product : (!dataflow.buffer<[tokens, {0}], f32>, !dataflow.buffer<[{1}, {2}], f32>{3}) -> !dataflow.buffer<[tokens, {1}], f32>
+dataflow.kernel @product : (!dataflow.buffer<[tokens, {0}], f32>, !dataflow.buffer<[{1}, {2}], {12}>{3}) -> !dataflow.buffer<[tokens, {1}], f32>
     computes #dataflow.contract_slide<n = {9}, slide = <{4}, width = {0}, window = <height = {5}, dilationDown = {6}{7}>{10}{8}>{11}> {{
 ^bb0(%sum: f32):
   dataflow.yield %sum
@@ -92,11 +103,15 @@ dataflow.kernel @product : (!dataflow.buffer<[tokens, {0}], f32>, !dataflow.buff
                                            : "patches",
       shape.height, shape.dilation, shape.isCausal ? ", causal = true" : "",
       shape.rectifies ? ", rectifies = true" : "", shape.n,
-      shape.contents == Contents::Patches ? groups : "", groups);
+      shape.contents == Contents::Patches ? groups : "", groups,
+      shape.codes.empty() ? "f32" : RandomCodes::nameOf(shape.codes));
 }
 
 /// Returns the weights in panels, group after group.
 std::vector<std::byte> WindowProduct::panels() const {
+  if (codes) {
+    return codes->panels(shape.groups, /*together=*/1);
+  }
   std::vector<std::byte> all;
   for (const ProductOperands &each : operands) {
     const std::vector<std::byte> packed = each.panels(/*together=*/1);
@@ -194,7 +209,9 @@ const WindowShape kWindowShapes[] = {{Contents::Patches, 1, 1, 1},
                                      {Contents::Patches, 50, 12, 3, 1, false, false, 2},
                                      {Contents::Patches, 5, 12, 2, 1, true, false, 4},
                                      {Contents::Sums, 20, 48, 3, 1, false, false, 3},
-                                     {Contents::Maxima, 100, 34, 2, 1, false, false, 2}};
+                                     {Contents::Maxima, 100, 34, 2, 1, false, false, 2},
+                                     {Contents::Patches, 50, 11, 3, 1, true, false, 1, "i8, 16"},
+                                     {Contents::Patches, 5, 16, 3, 1, false, false, 2, "i8, row"}};
 
 TEST(WindowProduct, IsRightForAllWindows) {
   uint32_t seed = 1;

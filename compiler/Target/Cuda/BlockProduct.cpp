@@ -56,10 +56,7 @@ static std::string problemOf(dataflow::KernelOp kernel, const ProductSizes &size
   }
   Type weights = kernel.getOperandBuffer(1).getElementType();
   auto codes = dyn_cast<transformer::QuantizedType>(weights);
-  if (codes && arithmetic == dataflow::Arithmetic::F32) {
-    return "it is computed in f32, with dequantised weights";
-  }
-  if (codes && !integersFit(codes, sizes.k)) {
+  if (arithmetic == dataflow::Arithmetic::Integers && !integersFit(codes, sizes.k)) {
     return std::to_string(codes.getGroupOf(sizes.k)) +
            " elements share a scale, expected at most " + std::to_string(kMostSharedInBlocks) +
            " or the whole row";
@@ -123,9 +120,13 @@ std::optional<ProductChoice> productChoice(dataflow::KernelOp kernel,
     return ProductChoice{false, "thread by thread: " + problem};
   }
   auto codes = dyn_cast<transformer::QuantizedType>(kernel.getOperandBuffer(1).getElementType());
-  return codes ? std::optional(ProductChoice{true, "integers by blocks, " +
-                                                       describe(integerWork(codes, sizes->k))})
-               : std::nullopt;
+  if (!codes) {
+    return std::nullopt;
+  }
+  const bool areDequantised = arithmeticOf(kernel.getComputes()) == dataflow::Arithmetic::F32;
+  return ProductChoice{
+      true, (areDequantised ? "dequantised weights by blocks, " : "integers by blocks, ") +
+                describe(*blockProduct(kernel, target))};
 }
 
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
@@ -141,7 +142,7 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
   if (usesWarpgroups(kernel, *sizes, target)) {
     return warpgroupWork(sizes->k);
   }
-  return *units == Units::Fma ? fmaWork(weights, sizes->groups) : tensorWork();
+  return *units == Units::Fma ? fmaWork(weights, sizes->k, sizes->groups) : tensorWork();
 }
 
 namespace {
@@ -217,7 +218,7 @@ Value Tiles::endOfGroup(dataflow::ContractChosenAttr computes, Value begin, Valu
 /// Emits the tiles of a panel's rows group by group.
 void Tiles::emitChosen(dataflow::ContractChosenAttr computes, const BlockPiece &tile, bool isFew) {
   const int64_t panels = llvm::divideCeilSigned(product.n, sharedPanelColumns);
-  const int64_t groupBytes = panels * product.k * sharedPanelColumns * product.elementBytes();
+  const int64_t groupBytes = panels * product.panelBytes();
   code.walk(body.arguments.rowBegin, body.arguments.rowEnd, [&](Value begin) {
     Value group = groupAt(computes, begin);
     Value end = endOfGroup(computes, begin, body.arguments.rowEnd, group, tile.rows);

@@ -13,8 +13,8 @@
 namespace heddle {
 
 /// Returns how blocks compute a kernel for a target; nullopt if each thread is a separate caller:
-/// for other families, for products on tensor cores by groups of columns, for weights in codes that
-/// are dequantised or in large groups, and for panels whose width a user has chosen.
+/// for other families, for products on tensor cores by groups of columns or with codes in large
+/// groups, and for panels whose width a user has chosen.
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target);
 
 /// Returns whether a target computes products by warpgroups, given their arithmetic and sizes.

@@ -12,7 +12,14 @@
 ///
 /// One barrier per slab is enough: after it, the slab is complete, and no thread reads the stage
 /// that is filled next.
-#include "compiler/Target/Cuda/ProductTile.h"
+///
+/// Quantised weights arrive one slab earlier, and are dequantised while the slab before is
+/// multiplied (docs/decisions/0074):
+///
+///   weights 0, weights 1   [slab][columns] in f32
+///   for each slab: wait for the copies of the next one; barrier; start to copy a later slab;
+///   dequantise the next slab; multiply
+#include "compiler/Target/Cuda/CodeSlab.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -46,14 +53,28 @@ struct Tile {
   int64_t partRows() const { return kRowLanes * rowRun; }
   int64_t rowParts() const { return threadRows() / rowRun; }
   int64_t columnParts() const { return threadColumns() / columnRun; }
-  /// Bytes of the rows of a slab, which come first in a stage, and of the whole stage.
+  /// Bytes of the rows of a slab, which come first in a stage.
   int64_t slabRowBytes() const { return slab * (rows + kPadding) * kFloatBytes; }
-  int64_t stageBytes(int64_t elementBytes) const {
-    return slabRowBytes() + slab * columns() * elementBytes;
-  }
-  /// Bytes for the stages, whose memory is reused for the sums of a part.
-  int64_t bytes(int64_t elementBytes) const {
-    return std::max(stages * stageBytes(elementBytes), partRows() * columns() * kFloatBytes);
+};
+
+/// The weights of a slab in shared memory.
+struct SlabWeights {
+  /// The type of those that are multiplied, and the bytes of a slab as it is copied.
+  Type element;
+  int64_t copiedBytes;
+  /// If weights are quantised: how they become f32.
+  std::optional<CodeSlab> codes;
+
+  SlabWeights(const Tile &tile, Type stored, int64_t k);
+
+  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  int64_t stageBytes(const Tile &tile) const { return tile.slabRowBytes() + copiedBytes; }
+  /// Dequantised slabs follow the stages.
+  int64_t stagesBytes(const Tile &tile) const { return tile.stages * stageBytes(tile); }
+  /// Bytes of all; the memory is reused for the sums of a part.
+  int64_t bytes(const Tile &tile) const {
+    return std::max(stagesBytes(tile) + (codes ? 2 * codes->bytes() : 0),
+                    tile.partRows() * tile.columns() * kFloatBytes);
   }
 };
 
@@ -62,8 +83,7 @@ class TileCode {
 public:
   TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product)
       : block(block), code(block.code), tile(tile), product(product),
-        weights{product.k, tile.slab, tile.panels, sharedPanelColumns * product.elementBytes(),
-                tile.columns() * product.elementBytes()},
+        weights(tile, product.element, product.k),
         columnLane(code.remainder(block.thread, kColumnLanes)),
         rowLane(code.divide(block.thread, kColumnLanes)) {}
 
@@ -71,11 +91,16 @@ public:
 
 private:
   int64_t slabs() const { return llvm::divideCeilSigned(product.k, tile.slab); }
-  int64_t stageBytes() const { return tile.stageBytes(product.elementBytes()); }
+  int64_t stageBytes() const { return weights.stageBytes(tile); }
+  Value stageAfter(Value stage) {
+    return heddle::stageAfter(block, stage, /*begin=*/0, stageBytes(), tile.stages);
+  }
   void storeWindow(Value row, Value column, Value valid, Value place);
   void copyRows(Value stage, Value first);
   void copySlab(Value stage, Value number);
-  SmallVector<Value> multiply(Value stage, ValueRange sums);
+  Value dequantisedAt(Value number);
+  void dequantise(Value stage, Value number);
+  SmallVector<Value> multiply(Value stage, Value slab, ValueRange sums);
   SmallVector<Value> sums();
   void storePart(ValueRange sums, int64_t part);
 
@@ -83,7 +108,7 @@ private:
   VectorCode &code;
   const Tile &tile;
   const TiledProduct &product;
-  const WeightSlab weights;
+  const SlabWeights weights;
   Value columnLane, rowLane;
 };
 } // namespace
@@ -97,21 +122,42 @@ static constexpr Tile kManyOfGroup = {128, 1, 16, 3, 4, 2};
 /// The tile for few rows, whose time is that of reading weights: longer slabs, four of them in
 /// flight.
 static constexpr Tile kFew = {16, 1, 32, 5, 1, 2};
+/// Stages of quantised weights for few rows: slabs of codes are smaller, unless many groups have a
+/// head in them. The most that fit in the memory that every GPU provides are used.
+static constexpr int64_t kFewestStages = 3, kMostStages = 7, kUsualBytes = int64_t(48) * 1024;
 /// Below half a tile of rows, the larger tile gives too few tiles to fill the multiprocessors.
 static constexpr int64_t kFewRows = kMany.rows / 2;
 
-static const Tile &tileFor(int64_t groups, bool isFew) {
-  return isFew ? kFew : groups == 1 ? kMany : kManyOfGroup;
+SlabWeights::SlabWeights(const Tile &tile, Type stored, int64_t k) : element(stored) {
+  if (auto type = dyn_cast<transformer::QuantizedType>(stored)) {
+    codes.emplace(type, k, tile.slab, tile.panels);
+    element = Float32Type::get(stored.getContext());
+  }
+  copiedBytes = codes ? codes->copiedBytes() : tile.slab * tile.columns() * elementBytes();
 }
 
-BlockWork fmaWork(Type element, int64_t groups) {
-  const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  const Tile &many = tileFor(groups, /*isFew=*/false);
-  return {kProductThreads,
-          std::max(many.bytes(bytes), kFew.bytes(bytes)),
-          {many.rows, many.panels},
-          {kFew.rows, kFew.panels},
-          kFewRows};
+static Tile tileFor(Type element, int64_t k, int64_t groups, bool isFew) {
+  if (!isFew) {
+    return groups == 1 ? kMany : kManyOfGroup;
+  }
+  Tile tile = kFew;
+  const SlabWeights weights(tile, element, k);
+  if (weights.codes) {
+    const int64_t fitting = (kUsualBytes - 2 * weights.codes->bytes()) / weights.stageBytes(tile);
+    tile.stages = std::clamp(fitting, kFewestStages, kMostStages);
+  }
+  return tile;
+}
+
+BlockWork fmaWork(Type element, int64_t k, int64_t groups) {
+  const Tile many = tileFor(element, k, groups, /*isFew=*/false),
+             few = tileFor(element, k, groups, /*isFew=*/true);
+  return {
+      kProductThreads,
+      std::max(SlabWeights(many, element, k).bytes(many), SlabWeights(few, element, k).bytes(few)),
+      {many.rows, many.panels},
+      {few.rows, few.panels},
+      kFewRows};
 }
 
 // --- copies ------------------------------------------------------------------------------------
@@ -155,20 +201,40 @@ void TileCode::copyRows(Value stage, Value first) {
 
 /// Starts to copy a slab.
 void TileCode::copySlab(Value stage, Value number) {
-  Value first = code.multiply(number, tile.slab);
+  Value first = code.multiply(number, tile.slab), to = code.add(stage, tile.slabRowBytes());
   copyRows(stage, first);
-  copyWeights(block, product, weights, code.add(stage, tile.slabRowBytes()), first);
+  if (weights.codes) {
+    weights.codes->copy(block, product, to, first);
+    return;
+  }
+  const WeightSlab slab = {product.k, tile.slab, tile.panels,
+                           sharedPanelColumns * weights.elementBytes(),
+                           tile.columns() * weights.elementBytes()};
+  copyWeights(block, product, slab, to, first);
+}
+
+/// Returns the place of a slab's dequantised weights: one of two in turn.
+Value TileCode::dequantisedAt(Value number) {
+  Value place = code.multiply(code.remainder(number, 2), weights.codes->bytes());
+  return code.add(place, weights.stagesBytes(tile));
+}
+
+void TileCode::dequantise(Value stage, Value number) {
+  weights.codes->dequantise(block, code.add(stage, tile.slabRowBytes()), dequantisedAt(number),
+                            code.multiply(number, tile.slab));
 }
 
 // --- sums --------------------------------------------------------------------------------------
 
 /// Returns the thread's sums after the steps of a slab; the sum of its row r and column c is number
 /// r * threadColumns + c.
-SmallVector<Value> TileCode::multiply(Value stage, ValueRange sums) {
+SmallVector<Value> TileCode::multiply(Value stage, Value slab, ValueRange sums) {
+  const int64_t elementBytes = weights.elementBytes();
   Value ownRows = code.multiply(rowLane, tile.rowRun * kFloatBytes);
-  Value ownColumns = code.multiply(columnLane, tile.columnRun * product.elementBytes());
+  Value ownColumns = code.multiply(columnLane, tile.columnRun * elementBytes);
   Value rows = code.add(stage, ownRows);
-  Value columns = code.add(code.add(stage, tile.slabRowBytes()), ownColumns);
+  Value columns = weights.codes ? dequantisedAt(slab) : code.add(stage, tile.slabRowBytes());
+  columns = code.add(columns, ownColumns);
   return code.loop(
       code.integer(0), code.integer(tile.slab), kUnroll, sums,
       [&](Value first, ValueRange carried) {
@@ -176,21 +242,20 @@ SmallVector<Value> TileCode::multiply(Value stage, ValueRange sums) {
         for (int64_t u = 0; u < kUnroll; ++u) {
           Value k = code.add(first, u);
           Value rowsAt = code.add(rows, code.multiply(k, (tile.rows + kPadding) * kFloatBytes));
-          Value columnsAt =
-              code.add(columns, code.multiply(k, tile.columns() * product.elementBytes()));
-          SmallVector<Value> factors, weights;
+          Value columnsAt = code.add(columns, code.multiply(k, tile.columns() * elementBytes));
+          SmallVector<Value> factors, loaded;
           for (int64_t part = 0; part < tile.rowParts(); ++part) {
             Value at = code.add(rowsAt, part * tile.partRows() * kFloatBytes);
             llvm::append_range(factors, block.load(block.sharedAt(at), tile.rowRun, code.f32));
           }
           for (int64_t part = 0; part < tile.columnParts(); ++part) {
             const int64_t before = part * kColumnLanes * tile.columnRun;
-            Value at = code.add(columnsAt, before * product.elementBytes());
-            llvm::append_range(weights,
-                               block.load(block.sharedAt(at), tile.columnRun, product.element));
+            Value at = code.add(columnsAt, before * elementBytes);
+            llvm::append_range(loaded,
+                               block.load(block.sharedAt(at), tile.columnRun, weights.element));
           }
           for (size_t i = 0; i < next.size(); ++i) {
-            next[i] = code.fma(factors[i / weights.size()], weights[i % weights.size()], next[i]);
+            next[i] = code.fma(factors[i / loaded.size()], loaded[i % loaded.size()], next[i]);
           }
         }
         return next;
@@ -206,23 +271,30 @@ SmallVector<Value> TileCode::sums() {
     }
     block.commit();
   }
+  if (weights.codes) {
+    block.await(ahead - 1);
+    block.barrier();
+    dequantise(code.integer(0), code.integer(0));
+  }
   // Carries the offsets of the stages to read and to fill, then the sums.
   SmallVector<Value> initial = {code.integer(0), code.integer(ahead * stageBytes())};
   initial.append(tile.threadRows() * tile.threadColumns(), code.number(0));
-  auto after = [&](Value stage) {
-    return stageAfter(block, stage, /*begin=*/0, stageBytes(), tile.stages);
-  };
   auto last = code.loop(
       code.integer(0), code.integer(slabs()), 1, initial, [&](Value slab, ValueRange carried) {
         Value read = carried[0], written = carried[1];
-        block.await(ahead - 1);
+        block.await(weights.codes ? ahead - 2 : ahead - 1);
         block.barrier();
-        Value next = code.add(slab, ahead);
-        code.when(code.less(next, code.integer(slabs())), [&] { copySlab(written, next); });
+        Value later = code.add(slab, ahead);
+        code.when(code.less(later, code.integer(slabs())), [&] { copySlab(written, later); });
         // Commits empty groups too, so that the number of groups in flight is constant.
         block.commit();
-        SmallVector<Value> results = {after(read), after(written)};
-        llvm::append_range(results, multiply(read, carried.drop_front(2)));
+        if (weights.codes) {
+          Value next = code.add(slab, 1);
+          code.when(code.less(next, code.integer(slabs())),
+                    [&] { dequantise(stageAfter(read), next); });
+        }
+        SmallVector<Value> results = {stageAfter(read), stageAfter(written)};
+        llvm::append_range(results, multiply(read, slab, carried.drop_front(2)));
         return results;
       });
   return SmallVector<Value>(llvm::drop_begin(last, 2));
@@ -260,7 +332,8 @@ void TileCode::emit() {
 }
 
 void emitFmaTile(BlockCode &block, const TiledProduct &product, bool isFew) {
-  TileCode(block, tileFor(product.groups, isFew), product).emit();
+  const Tile tile = tileFor(product.element, product.k, product.groups, isFew);
+  TileCode(block, tile, product).emit();
 }
 
 } // namespace heddle

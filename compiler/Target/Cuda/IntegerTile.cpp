@@ -93,7 +93,7 @@ Value IntegerTileCode::laneOf(Value vector) {
 void IntegerTileCode::copyHeads(Value to, Value firstGroup) {
   const int64_t ofPanel = shape.headBytes() / kSharedAlignment, ofGroup = ofPanel * tile.panels;
   Value lastPanel = code.subtract(product.endPanel, 1);
-  eachCopy(block, std::max<int64_t>(shape.groups, 1) * ofGroup, [&](Value number) {
+  eachOwn(block, std::max<int64_t>(shape.groups, 1) * ofGroup, [&](Value number) {
     Value group = code.add(firstGroup, code.divide(number, ofGroup));
     Value inGroup = code.remainder(number, ofGroup);
     Value panel =
@@ -111,7 +111,7 @@ void IntegerTileCode::copySlab(Value stage, Value number) {
   const int64_t ofLine = ofPanel * tile.panels, used = shape.linesOf(shape.usedWords());
   Value lastPanel = code.subtract(product.endPanel, 1);
   Value group = code.multiply(number, shape.groups);
-  eachCopy(block, std::max<int64_t>(shape.groups, 1) * used * ofLine, [&](Value copy) {
+  eachOwn(block, std::max<int64_t>(shape.groups, 1) * used * ofLine, [&](Value copy) {
     Value line = code.divide(copy, ofLine), inLine = code.remainder(copy, ofLine);
     Value panel =
         code.smaller(code.add(product.firstPanel, code.divide(inLine, ofPanel)), lastPanel);

@@ -56,16 +56,16 @@ Value stepAt(BlockCode &block, int64_t steps, int64_t slabSteps, Value first, Va
   return code.smaller(place, code.integer(steps - 1));
 }
 
-void eachCopy(BlockCode &block, int64_t count, llvm::function_ref<void(Value number)> copy) {
+void eachOwn(BlockCode &block, int64_t count, llvm::function_ref<void(Value number)> each) {
   VectorCode &code = block.code;
   Value thread =
       arith::ExtUIOp::create(code.builder, code.location, code.i64, block.keptHere(block.thread));
   for (int64_t begin = 0; begin < count; begin += kProductThreads) {
     Value number = code.add(thread, begin);
     if (begin + kProductThreads <= count) {
-      copy(number);
+      each(number);
     } else {
-      code.when(code.less(number, code.integer(count)), [&] { copy(number); });
+      code.when(code.less(number, code.integer(count)), [&] { each(number); });
     }
   }
 }
@@ -76,7 +76,7 @@ void copyWeights(BlockCode &block, const TiledProduct &product, const WeightSlab
   const int64_t ofPanel = slab.stepBytes / kSharedAlignment;
   const int64_t ofStep = ofPanel * slab.panels, all = ofStep * slab.slabSteps;
   Value lastPanel = code.subtract(product.endPanel, 1);
-  eachCopy(block, all, [&](Value number) {
+  eachOwn(block, all, [&](Value number) {
     Value step = code.divide(number, ofStep), inStep = code.remainder(number, ofStep), valid;
     Value panel =
         code.smaller(code.add(product.firstPanel, code.divide(inStep, ofPanel)), lastPanel);

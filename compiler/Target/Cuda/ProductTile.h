@@ -53,7 +53,15 @@ struct TiledProduct {
   /// null if there is one group.
   mlir::Value firstColumn = {}, endColumn = {}, stepsBefore = {};
 
-  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  /// The type of quantised weights; null for other weights.
+  transformer::QuantizedType codes() const {
+    return mlir::dyn_cast<transformer::QuantizedType>(element);
+  }
+  /// The bytes of a panel of weights that FMA units multiply.
+  int64_t panelBytes() const {
+    return codes() ? codes().getPanelBytes(k, sharedPanelColumns, /*together=*/1)
+                   : k * sharedPanelColumns * element.getIntOrFloatBitWidth() / 8;
+  }
 
   /// Returns the last row, relative to the first, of a tile of `tileRows`; recomputed at each use.
   mlir::Value lastRow(BlockCode &block, int64_t tileRows) const;
@@ -79,9 +87,9 @@ struct WeightSlab {
   int64_t bytes() const { return slabSteps * pitch; }
 };
 
-/// Calls `copy` with the numbers of the thread's copies, of `count` copies of the block. The
-/// numbers are recomputed here, to save registers.
-void eachCopy(BlockCode &block, int64_t count, llvm::function_ref<void(mlir::Value number)> copy);
+/// Calls `each` with the numbers of the thread's pieces of work, of `count` pieces of the block.
+/// The numbers are recomputed here, to save registers.
+void eachOwn(BlockCode &block, int64_t count, llvm::function_ref<void(mlir::Value number)> each);
 
 /// Returns step `first` + `step`, clamped to the last one. If a slab may have steps past the end,
 /// sets `valid` to the number of bytes of a copy that exist.
@@ -122,7 +130,7 @@ bool integersFit(transformer::QuantizedType type, int64_t k);
 
 /// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, on
 /// tensor cores with codes, or by warpgroups with `k` steps.
-BlockWork fmaWork(mlir::Type element, int64_t groups);
+BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups);
 BlockWork tensorWork();
 BlockWork integerWork(transformer::QuantizedType type, int64_t k);
 BlockWork warpgroupWork(int64_t k);

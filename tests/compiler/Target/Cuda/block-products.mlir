@@ -155,9 +155,11 @@ dataflow.kernel @experts : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffe
   dataflow.yield %sum
 }
 
+// Groups of columns in bf16 stay with threads.
+// CHECK: func.func @columns.sm_80(
 // CHECK-NOT: block_work
-dataflow.kernel @codes : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[48, 80], !transformer.quantized<i8, 64>>) -> !dataflow.buffer<[tokens, 48], f32>
-    computes #dataflow.contract<n = 48, k = 80> {
+dataflow.kernel @columns : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[48, 40], bf16>) -> !dataflow.buffer<[tokens, 48], f32>
+    computes #dataflow.contract<n = 24, k = 40, groups = 2, arithmetic = bf16> {
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
@@ -170,6 +172,6 @@ dataflow.kernel @codes : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<
 // ENTRY-DAG: nvvm.read.ptx.sreg.nctaid.x
 // ENTRY: scf.while
 // ENTRY: func.call @product.sm_80
-// ENTRY-LABEL: llvm.func @codes(
+// ENTRY-LABEL: llvm.func @columns(
 // ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
 // ENTRY: llvm.alloca

@@ -11,7 +11,7 @@
 // REPORT: sm_80: integers by blocks, in tiles of 64 x 96, up to 64 rows of 16 x 48
 // REPORT: sm_80: thread by thread: 256 elements share a scale, expected at most 128 or the whole row
 // REPORT: sm_80: thread by thread: it has 2 groups
-// REPORT: sm_80: thread by thread: it is computed in f32, with dequantised weights
+// REPORT: sm_80: dequantised weights by blocks, in tiles of 128 x 96, up to 64 rows of 16 x 48
 // HOPPER: sm_90a: integers by blocks, in tiles of 64 x 192, up to 64 rows of 16 x 48
 // NARROW: sm_80: thread by thread: its panels have 16 columns
 // PROCESSOR-NOT: thread by thread
@@ -84,6 +84,7 @@ dataflow.kernel @halves : (!x, !dataflow.buffer<[48, 384], !transformer.quantize
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: math.fma
 
+// CHECK: func.func @large.sm_80
 // CHECK-NOT: block_work
 dataflow.kernel @large : (!x, !dataflow.buffer<[48, 384], !transformer.quantized<i8, 256>>) -> !y
     computes #dataflow.contract<n = 48, k = 384, arithmetic = integers> {
@@ -100,3 +101,20 @@ dataflow.kernel @dequantised : (!x, !dataflow.buffer<[48, 384], !transformer.qua
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
+// CHECK: func.func @dequantised.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 128, 2, 16, 1, 64>}
+// The first slab of few rows: six slabs are in flight, and all threads see the first before it is
+// dequantised.
+// CHECK-COUNT-6: nvvm.cp.async.commit.group
+// CHECK: nvvm.cp.async.wait.group 5
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> vector<4xi8>
+// CHECK-NEXT: arith.sitofp {{.*}} : vector<4xi8> to vector<4xf32>
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK-COUNT-4: arith.mulf
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// Every later slab is dequantised before the one that came before it is multiplied.
+// CHECK: nvvm.cp.async.wait.group 4
+// CHECK-NEXT: nvvm.barrier0
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: arith.sitofp
+// CHECK: math.fma
