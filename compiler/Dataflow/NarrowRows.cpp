@@ -138,12 +138,19 @@ void noteProducts(KernelOp kernel, FloatProducts products) {
               Twine(describe(products)) + " on GPUs, sums in f32");
 }
 
+/// What keeps the factors of an attention kernel from being rounded; empty if nothing does.
+std::string problemWithRounding(KernelOp kernel) {
+  if (isa<AttentionWeightsAttr, AttendAttr>(kernel.getComputes())) {
+    return "its weights are stored, expected an attention in one kernel";
+  }
+  return cast<AttentionAttr>(kernel.getComputes()).getPairs()
+             ? "scores are sums over pairs of elements, expected products"
+             : "";
+}
+
 /// What keeps the products of an attention from being those of bf16 on every target; empty if
 /// nothing does.
 std::string problemWithBf16(AttentionAttr attention) {
-  if (attention.getPairs()) {
-    return "scores are sums over pairs of elements, expected products";
-  }
   const int64_t size = std::max(attention.getKeySize(), attention.getValueSize());
   return size <= mostBf16HeadSize
              ? ""
@@ -154,15 +161,7 @@ std::string problemWithBf16(AttentionAttr attention) {
 /// Makes an attention over rows one of bf16. Over a cache it reads each key once for a few rows,
 /// and waits for memory: only GPUs may round it.
 void narrowAttention(KernelOp kernel) {
-  auto attention = dyn_cast<AttentionAttr>(kernel.getComputes());
-  if (!attention) {
-    if (isa<AttentionWeightsAttr, AttendAttr>(kernel.getComputes())) {
-      reportDeclined(
-          kernel.getLoc(), passNames::narrowRows,
-          "computed in f32: its weights are stored, expected an attention in one kernel");
-    }
-    return;
-  }
+  auto attention = cast<AttentionAttr>(kernel.getComputes());
   if (const std::string problem = problemWithBf16(attention); !problem.empty()) {
     reportDeclined(kernel.getLoc(), passNames::narrowRows, "computed in f32: " + problem);
     return;
@@ -181,11 +180,16 @@ void narrowAttention(KernelOp kernel) {
 
 /// Says of an attention what the precision of the program makes of its products.
 void treatAttention(KernelOp kernel, FloatProducts products) {
-  if (products == FloatProducts::Bf16) {
-    narrowAttention(kernel);
+  if (!isa<AttentionAttr, AttentionWeightsAttr, AttendAttr>(kernel.getComputes()) ||
+      products == FloatProducts::Exact) {
     return;
   }
-  if (!isa<AttentionAttr>(kernel.getComputes()) || products == FloatProducts::Exact) {
+  if (const std::string problem = problemWithRounding(kernel); !problem.empty()) {
+    reportDeclined(kernel.getLoc(), passNames::narrowRows, "computed in f32: " + problem);
+    return;
+  }
+  if (products == FloatProducts::Bf16) {
+    narrowAttention(kernel);
     return;
   }
   noteFloatProducts(kernel, products);

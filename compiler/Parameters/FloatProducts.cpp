@@ -54,7 +54,8 @@ LogicalResult checkFloatProducts(dataflow::KernelOp kernel) {
            << kNote << "' = " << note << ", expected \"tf32x3\", \"tf32\" or \"bf16\"";
   }
   auto attention = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
-  if (attention && attention.getArithmetic() == dataflow::Arithmetic::F32) {
+  if (attention && attention.getArithmetic() == dataflow::Arithmetic::F32 &&
+      !attention.getPairs()) {
     return success();
   }
   // Products that round factors to bf16 have weights stored in bf16, and a separate arithmetic.
@@ -66,8 +67,8 @@ LogicalResult checkFloatProducts(dataflow::KernelOp kernel) {
   }
   return kernel.emitOpError("has '")
          << kNote << "' = " << note << " and computes " << kernel.getComputes()
-         << ", expected an attention of f32, or with tf32 a product of f32 with weights of f32, in "
-            "one group";
+         << ", expected an attention of f32 whose scores are products, or with tf32 a product of "
+            "f32 with weights of f32, in one group";
 }
 
 } // namespace heddle

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: heddle-opt %s -dataflow-narrow-rows="precision=bf16" -dataflow-merge-kernels --remarks-filter=heddle 2>%t | FileCheck %s --check-prefix=BF16
 // RUN: FileCheck %s --check-prefix=REPORT < %t
-// RUN: heddle-opt %s -dataflow-narrow-rows="precision=tf32x3" -dataflow-merge-kernels | FileCheck %s --check-prefix=TF32X3
+// RUN: heddle-opt %s -dataflow-narrow-rows="precision=tf32x3" -dataflow-merge-kernels --remarks-filter=heddle 2>%t | FileCheck %s --check-prefix=TF32X3
+// RUN: FileCheck %s --check-prefix=REPORT32 < %t
 // RUN: heddle-opt %s -dataflow-narrow-rows="precision=int8" | FileCheck %s --check-prefix=INT8
 
 // Attention has no weights: it follows the precision of the program. With bf16 it computes so where
@@ -13,6 +14,10 @@
 // REPORT-DAG: reason="computed in f32: scores are sums over pairs of elements, expected products", where=layer.pairs
 // REPORT-DAG: reason="computed in f32: its weights are stored, expected an attention in one kernel", where=layer.weights
 // REPORT-DAG: reason="computed in f32: its weights are stored, expected an attention in one kernel", where=layer.attend
+// REPORT32-DAG: what="attention on GPUs: {{.*}}, softmax and sums in f32", where=layer.large
+// REPORT32-DAG: reason="computed in f32: scores are sums over pairs of elements, expected products", where=layer.pairs
+// REPORT32-DAG: reason="computed in f32: its weights are stored, expected an attention in one kernel", where=layer.weights
+// REPORT32-DAG: reason="computed in f32: its weights are stored, expected an attention in one kernel", where=layer.attend
 
 !x = !dataflow.buffer<[tokens, 48], f32>
 !l = !dataflow.buffer<[tokens, 144], f32>
@@ -47,6 +52,7 @@ dataflow.kernel @large : (!l, !l, !l) -> !l
 } loc("layer.large")
 
 // BF16: dataflow.kernel @attention_3x16_pairs{{.*}} pairs = true> {
+// TF32X3: dataflow.kernel @attention_3x16_pairs{{.*}} pairs = true> {
 dataflow.kernel @pairs : (!x, !x, !x, !pairs) -> !x
     computes #dataflow.attention<heads = 3, keySize = 16, valueSize = 16, scale = 1.0 : f32, visibility = <all>, pairs = true> {
 ^bb0(%score: f32):
