@@ -6,6 +6,7 @@
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/Target/Cuda/BlockAttention.h"
+#include "compiler/Target/Cuda/BlockOrder.h"
 #include "compiler/Target/Cuda/BlockProduct.h"
 #include "compiler/Target/Cuda/BlockSelect.h"
 #include "compiler/Target/Cuda/WarpRows.h"
@@ -80,6 +81,9 @@ static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
   if (const std::optional<BlockWork> selection = blockSelect(kernel)) {
     return selection;
   }
+  if (const std::optional<BlockWork> order = blockOrder(kernel)) {
+    return order;
+  }
   const std::optional<BlockWork> product = blockProduct(kernel, target);
   return product ? product : warpRows(kernel);
 }
@@ -137,6 +141,8 @@ void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
     emitBlockAttention(code, body, mlir::cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
   } else if (blockSelect(body.kernel)) {
     emitBlockSelect(code, body);
+  } else if (blockOrder(body.kernel)) {
+    emitBlockOrder(code, body);
   } else if (warpRows(body.kernel)) {
     emitWarpRows(code, body);
   } else {

@@ -24,7 +24,7 @@ Value chosenNumber(VectorCode &code, Value numbers, Value row, int64_t limit) {
   return chosenNumber(code, numbers, row, code.integer(limit - 1));
 }
 
-static void storeIndex(VectorCode &code, Value index, Value address) {
+void storeIndex(VectorCode &code, Value index, Value address) {
   Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, index);
   LLVM::StoreOp::create(code.builder, code.location, narrow, address, /*alignment=*/4);
 }

@@ -81,6 +81,8 @@ mlir::Value largestOverRow(VectorCode &code, mlir::Value row, int64_t width, Lar
 /// or `limit` - 1, whatever the list contains.
 mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, mlir::Value last);
 mlir::Value chosenNumber(VectorCode &code, mlir::Value numbers, mlir::Value row, int64_t limit);
+/// Stores an integer of such a list.
+void storeIndex(VectorCode &code, mlir::Value index, mlir::Value address);
 /// Returns how many rows of the result read each row of the input of a product whose rows choose
 /// groups: its choices, if the input has none of its own.
 int64_t rowsOfInput(dataflow::KernelOp kernel);
