@@ -85,7 +85,8 @@ std::string describe(const AttentionShape &shape) {
          (shape.isCached ? ", cached, " : ", ") + floatProductsName(shape.products).str() +
          " shares " + std::to_string(shape.keyShare) + " " + std::to_string(shape.valueShare) +
          " bias " + std::to_string(shape.biasDistance) + " before " + std::to_string(shape.before) +
-         " " + shape.score + " " + shape.hidden;
+         " " + shape.score + " " + shape.hidden + (shape.hasPairs ? " pairs, " : "") +
+         std::to_string(shape.lines()) + " lines";
 }
 
 /// Sizes near those of tiles, and every feature of attention.
@@ -131,7 +132,39 @@ const AttentionShape kShapes[] = {
      .visibility = Visibility::causal(),
      .biasDistance = 3,
      .hidden = "product"},
-    {.heads = 2, .keySize = 16, .valueSize = 16, .biasDistance = 40, .score = "bias"}};
+    {.heads = 2, .keySize = 16, .valueSize = 16, .biasDistance = 40, .score = "bias"},
+    {.heads = 1, .keySize = 19, .valueSize = 40, .hasPairs = true},
+    {.heads = 4,
+     .keySize = 8,
+     .valueSize = 8,
+     .visibility = Visibility::causal(),
+     .isCached = true,
+     .keyShare = 2,
+     .valueShare = 2,
+     .biasDistance = 5,
+     .before = 4,
+     .hasPairs = true},
+    {.heads = 1,
+     .keySize = 7,
+     .valueSize = 9,
+     .hasPairs = true,
+     .locationHeads = {1},
+     .locationTaps = {7},
+     .locationFilters = 5},
+    {.heads = 2,
+     .keySize = 0,
+     .valueSize = 30,
+     .visibility = Visibility::band(20, 5),
+     .before = 4,
+     .result = AttentionShape::Result::Sums},
+    {.heads = 4,
+     .keySize = 0,
+     .valueSize = 12,
+     .visibility = Visibility::causal(),
+     .isCached = true,
+     .valueShare = 2,
+     .result = AttentionShape::Result::Sums},
+    {.heads = 1, .keySize = 0, .valueSize = 140, .result = AttentionShape::Result::Sums}};
 
 constexpr FloatProducts kAllProducts[] = {FloatProducts::Exact, FloatProducts::Bf16,
                                           FloatProducts::Tf32, FloatProducts::Tf32x3};
@@ -146,6 +179,11 @@ constexpr Kind kAllKinds[] = {{FloatProducts::Exact, "sm_80"},
                               {FloatProducts::Tf32, "sm_80"},
                               {FloatProducts::Tf32x3, "sm_80"},
                               {FloatProducts::Bf16, "sm_90a"}};
+
+/// Returns whether tensor cores may compute the products of an attention.
+bool isOfProducts(const AttentionShape &shape) {
+  return !shape.hasPairs && shape.result == AttentionShape::Result::Values;
+}
 
 /// Covers one tile and two, one span and two, and an empty sequence.
 void expectDefinition(const AttentionShape &shape, const std::string &target = "sm_80") {
@@ -164,6 +202,9 @@ TEST(BlockAttention, AgreesWithItsDefinition) {
 TEST(BlockAttention, AgreesWithItsDefinitionOnTensorCores) {
   size_t number = 0;
   for (const AttentionShape &shape : kShapes) {
+    if (!isOfProducts(shape)) {
+      continue;
+    }
     // Each of the three precisions in turn, and all of them for the first shape.
     for (size_t i = 1; i < std::size(kAllProducts); ++i) {
       if (number == 0 || number % 3 == i - 1) {
@@ -176,7 +217,9 @@ TEST(BlockAttention, AgreesWithItsDefinitionOnTensorCores) {
 
 TEST(BlockAttention, AgreesWithItsDefinitionByWarpgroups) {
   for (const AttentionShape &shape : kShapes) {
-    expectDefinition(with(FloatProducts::Bf16, shape), "sm_90a");
+    if (isOfProducts(shape)) {
+      expectDefinition(with(FloatProducts::Bf16, shape), "sm_90a");
+    }
   }
 }
 
@@ -258,6 +301,29 @@ void expectSameBits(const AttentionShape &shape, const std::vector<float> &found
     ASSERT_EQ(std::bit_cast<uint32_t>(a), std::bit_cast<uint32_t>(b))
         << "row " << i / width << ", column " << i % width << ": " << a << " and " << b;
   }
+}
+
+/// Expects rows of chunks, beside those of another text, to have the bits of the whole text.
+void expectSameBitsInChunks(AttentionShape shape) {
+  shape.visibility = Visibility::band(33, 0);
+  shape.isCached = true;
+  const CompiledAttention attention(shape);
+  const Batch batch(shape, {60, 40});
+  const AttentionSequence &own = batch.sequences.front(), &other = batch.sequences.back();
+  const std::vector<float> whole = attention.run({{&own, 0, 60}}).values;
+  for (const AttentionPart &chunk : {AttentionPart{&own, 0, 3}, {&own, 3, 50}, {&own, 59, 1}}) {
+    SCOPED_TRACE("from row " + std::to_string(chunk.first));
+    const std::vector<float> found = attention.run({{&other, 30, 10}, chunk}).values;
+    expectSameBits(shape, found, 10, whole, chunk.first, chunk.rows);
+  }
+}
+
+TEST(BlockAttention, SumsOverPairsHaveTheSameBitsInAnyChunks) {
+  expectSameBitsInChunks({.heads = 2, .keySize = 20, .valueSize = 12, .hasPairs = true});
+}
+TEST(BlockAttention, SumsWithGivenWeightsHaveTheSameBitsInAnyChunks) {
+  expectSameBitsInChunks(
+      {.heads = 2, .keySize = 0, .valueSize = 20, .result = AttentionShape::Result::Sums});
 }
 
 TEST(BlockAttention, ASequenceHasTheSameBitsInAnyBatchAndDivision) {

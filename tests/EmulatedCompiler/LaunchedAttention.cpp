@@ -7,11 +7,14 @@
 
 #include "compiler/Parameters/FloatProducts.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 namespace heddle {
@@ -34,6 +37,17 @@ AttentionSequence::AttentionSequence(const AttentionShape &shape, int64_t length
   queries = randomNumbers(length * shape.queryWidth(), random);
   keys = randomNumbers(length * shape.keyWidth(), random);
   values = randomNumbers(length * shape.valueWidth(), random);
+  for (const int64_t heads : shape.locationHeads) {
+    locations.push_back(randomNumbers(length * heads * length, random));
+  }
+  if (shape.result == AttentionShape::Result::Sums) {
+    weights = randomNumbers(length * shape.heads * length, random);
+    for (int64_t i = 0; i < length * shape.heads * length; ++i) {
+      if (!shape.visibility.sees(i / (shape.heads * length), i % length)) {
+        weights[size_t(i)] = kNothing;
+      }
+    }
+  }
   for (float &query : queries) {
     query *= 4;
   }
@@ -47,14 +61,39 @@ double CompiledAttention::biasOf(int64_t head, int64_t distance) const {
   return most == 0 ? 0 : double(biases[size_t(head * (2 * most + 1) + column)]);
 }
 
+double CompiledAttention::locationOf(const AttentionSequence &sequence, int64_t row, int64_t d,
+                                     int64_t key) const {
+  std::vector<double> near;
+  for (size_t i = 0; i < shape.locationHeads.size(); ++i) {
+    const int64_t heads = shape.locationHeads[i], taps = shape.locationTaps[i];
+    for (int64_t number = 0; number < heads * taps; ++number) {
+      const int64_t other = key + number % taps - taps / 2;
+      const int64_t place = (row * heads + number / taps) * sequence.length + other;
+      near.push_back(
+          other < 0 || other >= sequence.length ? 0 : double(sequence.locations[i][size_t(place)]));
+    }
+  }
+  double sum = 0;
+  for (int64_t line = 0; line < shape.lines(); ++line) {
+    double number = shape.locationFilters == 0 ? near[size_t(line)] : 0;
+    for (int64_t i = 0; i < shape.near() && shape.locationFilters > 0; ++i) {
+      number += double(filters[size_t(line * shape.near() + i)]) * near[size_t(i)];
+    }
+    sum += double(lineWeights[size_t(d * shape.lines() + line)]) * number;
+  }
+  return sum;
+}
+
 double CompiledAttention::scoreOf(const AttentionSequence &sequence, int64_t row, int64_t head,
                                   int64_t key) const {
   double product = 0;
   for (int64_t d = 0; d < shape.keySize; ++d) {
+    const int64_t ofQuery = head * shape.keySize + d;
     const int64_t ofKey = head / shape.keyShare * shape.keySize + d;
-    product +=
-        double(sequence.queries[size_t(row * shape.queryWidth() + head * shape.keySize + d)]) *
-        double(sequence.keys[size_t(key * shape.keyWidth() + ofKey)]);
+    const double q = double(sequence.queries[size_t(row * shape.queryWidth() + ofQuery)]);
+    const double k = double(sequence.keys[size_t(key * shape.keyWidth() + ofKey)]) +
+                     locationOf(sequence, row, d, key);
+    product += shape.hasPairs ? double(pairWeights[size_t(ofQuery)]) * std::tanh(q + k) : q * k;
   }
   product *= double(shape.scale);
   double bias = biasOf(head, key - row);
@@ -81,23 +120,46 @@ KernelOutcome CompiledAttention::runAlone(int64_t length, uint32_t sharedLess) c
   return run(batch, launch);
 }
 
+std::vector<double> CompiledAttention::exponentials(const AttentionSequence &sequence, int64_t row,
+                                                    int64_t head) const {
+  std::vector<double> all;
+  for (int64_t key = 0; key < sequence.length; ++key) {
+    all.push_back(scoreOf(sequence, row, head, key));
+  }
+  const double most = *std::max_element(all.begin(), all.end());
+  std::ranges::transform(all, all.begin(), [&](double score) { return std::exp(score - most); });
+  return all;
+}
+
 double CompiledAttention::expected(const AttentionSequence &sequence, int64_t row,
                                    int64_t column) const {
   const int64_t head = column / shape.valueSize;
-  std::vector<double> scores;
-  for (int64_t key = 0; key < sequence.length; ++key) {
-    scores.push_back(scoreOf(sequence, row, head, key));
+  const bool areGiven = shape.result == AttentionShape::Result::Sums;
+  std::vector<double> weights;
+  if (areGiven) {
+    const auto line = sequence.weights.begin() + (row * shape.heads + head) * sequence.length;
+    weights.assign(line, line + sequence.length);
+    std::ranges::replace_if(weights, [](double weight) { return std::isnan(weight); }, 0.0);
+  } else {
+    weights = exponentials(sequence, row, head);
   }
-  const double most = *std::max_element(scores.begin(), scores.end());
   double sum = 0, values = 0;
   for (int64_t key = 0; key < sequence.length; ++key) {
-    const double weight = std::exp(scores[size_t(key)] - most);
     const int64_t place = key * shape.valueWidth() + head / shape.valueShare * shape.valueSize +
                           column % shape.valueSize;
-    sum += weight;
-    values += weight * double(sequence.values[size_t(place)]);
+    sum += weights[size_t(key)];
+    values += weights[size_t(key)] * double(sequence.values[size_t(place)]);
   }
-  return values / sum;
+  return areGiven ? values : values / sum;
+}
+
+double CompiledAttention::expectedWeight(const AttentionSequence &sequence, int64_t row,
+                                         int64_t head, int64_t key) const {
+  if (shape.result == AttentionShape::Result::Scores) {
+    return scoreOf(sequence, row, head, key);
+  }
+  const std::vector<double> weights = exponentials(sequence, row, head);
+  return weights[size_t(key)] / std::accumulate(weights.begin(), weights.end(), 0.0);
 }
 
 // --- the program -------------------------------------------------------------------------------
@@ -113,9 +175,17 @@ static std::string programOf(const AttentionShape &shape) {
     return shape.isCached ? llvm::formatv("!dataflow.cache<[{0}], f32, {1}>", width, layout).str()
                           : rows(width);
   };
-  std::string inputs = rows(shape.queryWidth()) + ", " + keysOf(shape.keyWidth(), "keys") + ", " +
-                       keysOf(shape.valueWidth(), "rows");
-  std::string options, note;
+  const bool hasValues = shape.hasValues();
+  const bool hasWeights = shape.result == AttentionShape::Result::Sums;
+  const std::string ofKeys =
+      llvm::formatv("!dataflow.buffer<[tokens, {0}, longest(tokens)], f32>", shape.heads);
+  std::string inputs =
+      hasWeights ? ofKeys : rows(shape.queryWidth()) + ", " + keysOf(shape.keyWidth(), "keys");
+  std::string options, note, pairs;
+  if (hasValues) {
+    inputs += ", " + keysOf(shape.valueWidth(), "rows");
+    options += llvm::formatv(", valueSize = {0}", shape.valueSize);
+  }
   if (shape.biasDistance > 0) {
     inputs += llvm::formatv(", !dataflow.buffer<[{0}, {1}], f32>", shape.heads,
                             2 * shape.biasDistance + 1);
@@ -125,9 +195,39 @@ static std::string programOf(const AttentionShape &shape) {
     options += llvm::formatv(", hidden = <{0} {1:f4} : f32>", shape.hidden, kHiddenNumber);
   }
   if (shape.keyShare > 1 || shape.valueShare > 1) {
-    options +=
-        llvm::formatv(", keyShare = {0}, valueShare = {1}", shape.keyShare, shape.valueShare);
+    options += hasWeights ? "" : llvm::formatv(", keyShare = {0}", shape.keyShare).str();
+    options += hasValues ? llvm::formatv(", valueShare = {0}", shape.valueShare).str() : "";
   }
+  if (!shape.locationHeads.empty()) {
+    const auto list = [](const std::vector<int64_t> &numbers) {
+      return "[" +
+             llvm::join(llvm::map_range(numbers, [](int64_t n) { return std::to_string(n); }),
+                        ", ") +
+             "]";
+    };
+    for (const int64_t heads : shape.locationHeads) {
+      inputs += llvm::formatv(", !dataflow.buffer<[tokens, {0}, longest(tokens)], f32>", heads);
+    }
+    if (shape.locationFilters > 0) {
+      inputs +=
+          llvm::formatv(", !dataflow.buffer<[{0}, {1}], f32>", shape.locationFilters, shape.near());
+      options += llvm::formatv(", locationFilters = {0}", shape.locationFilters);
+    }
+    inputs += llvm::formatv(", !dataflow.buffer<[{0}, {1}], f32>", shape.keySize, shape.lines());
+    options += ", locationHeads = " + list(shape.locationHeads) +
+               ", locationTaps = " + list(shape.locationTaps);
+  }
+  if (shape.hasPairs) {
+    inputs += llvm::formatv(", !dataflow.buffer<[{0}, {1}], f32>", shape.heads, shape.keySize);
+    options += ", pairs = true";
+    pairs = R"( pairs {
+^bb0(%q: f32, %k: f32):
+  %sum = arith.addf %q, %k : f32
+  %pair = math.tanh %sum : f32
+  dataflow.yield %pair
+})";
+  }
+  options += shape.result == AttentionShape::Result::Scores ? ", raw = true" : "";
   if (shape.products != FloatProducts::Exact) {
     note = " attributes {dataflow.float_products = \"" + floatProductsName(shape.products).str() +
            "\"}";
@@ -135,24 +235,33 @@ static std::string programOf(const AttentionShape &shape) {
   const std::string maths = shape.score == "tanh"   ? "%0 = math.tanh %x : f32"
                             : shape.score == "bias" ? "%0 = arith.mulf %x, %bias : f32"
                                                     : "";
+  const std::string result =
+      hasValues ? llvm::formatv("!dataflow.buffer<[tokens, {0}], f32>", shape.resultWidth()).str()
+                : ofKeys;
+  const std::string family = hasWeights ? "attend" : hasValues ? "attention" : "attention_weights";
+  if (!hasWeights) {
+    options += llvm::formatv(", keySize = {0}, scale = {1:f4} : f32", shape.keySize, shape.scale);
+  }
   return llvm::formatv(R"(
-dataflow.kernel @attention : ({0}) -> !dataflow.buffer<[tokens, {1}], f32>
-    computes #dataflow.attention<heads = {2}, keySize = {3}, valueSize = {4}, scale = {5:f4} : f32, visibility = <{6}>{7}>{8} {{
-^bb0(%x: f32{9}):
-  {10}
-  dataflow.yield %{11}
-}
+dataflow.kernel @attention : ({0}) -> {1}
+    computes #dataflow.{2}<heads = {3}, visibility = <{4}>{5}>{6} {{
+^bb0(%x: f32{7}):
+  {8}
+  dataflow.yield %{9}
+}{10}
 )",
-                       inputs, shape.resultWidth(), shape.heads, shape.keySize, shape.valueSize,
-                       shape.scale, shape.visibility.text(), options, note,
+                       inputs, result, family, shape.heads, shape.visibility.text(), options, note,
                        shape.score == "bias" ? ", %bias: f32" : "", maths,
-                       maths.empty() ? "x" : "0");
+                       maths.empty() ? "x" : "0", pairs);
 }
 
 CompiledAttention::CompiledAttention(const AttentionShape &shape, const std::string &target)
     : shape(shape), kernel(programOf(shape), "attention", target) {
   std::mt19937 random(99);
   biases = randomNumbers(shape.heads * (2 * shape.biasDistance + 1), random);
+  pairWeights = randomNumbers(shape.heads * shape.keySize, random);
+  filters = randomNumbers(shape.locationFilters * shape.near(), random);
+  lineWeights = randomNumbers(shape.keySize * shape.lines(), random);
 }
 
 // --- operands ----------------------------------------------------------------------------------
@@ -239,6 +348,22 @@ static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &ba
   return gpu.send(&cache, sizeof cache);
 }
 
+/// Sends numbers of keys, [rows][heads][longest]; `of` returns those of a sequence.
+static uint64_t sendNumbersOfKeys(EmulatedGpu &gpu, const std::vector<AttentionPart> &batch,
+                                  int64_t longest, int64_t heads,
+                                  llvm::function_ref<const float *(const AttentionSequence &)> of) {
+  std::vector<float> all;
+  for (const AttentionPart &part : batch) {
+    const int64_t length = part.sequence->length;
+    for (int64_t line = part.first * heads; line < (part.first + part.rows) * heads; ++line) {
+      const float *const from = of(*part.sequence) + line * length;
+      all.insert(all.end(), from, from + std::min(length, longest));
+      all.insert(all.end(), size_t(std::max<int64_t>(longest - length, 0)), kNothing);
+    }
+  }
+  return gpu.send(all);
+}
+
 KernelLaunch CompiledAttention::launchOf(const std::vector<AttentionPart> &batch) const {
   return kernel.launchOf(BatchRows(batch).count(), shape.heads);
 }
@@ -252,12 +377,36 @@ KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
       return shape.isCached ? sendCache(gpu, batch, rows, member, width, areKeys)
                             : sendRows(gpu, batch, member, width, shape.before);
     };
-    std::vector<uint64_t> operands = {
-        result, sendRows(gpu, batch, &AttentionSequence::queries, shape.queryWidth(), shape.before),
-        operand(&AttentionSequence::keys, shape.keyWidth(), /*areKeys=*/true),
-        operand(&AttentionSequence::values, shape.valueWidth(), /*areKeys=*/false)};
+    std::vector<uint64_t> operands = {result};
+    if (shape.result == AttentionShape::Result::Sums) {
+      operands.push_back(sendNumbersOfKeys(
+          gpu, batch, rows.longest, shape.heads,
+          [](const AttentionSequence &sequence) { return sequence.weights.data(); }));
+    } else {
+      operands.push_back(
+          sendRows(gpu, batch, &AttentionSequence::queries, shape.queryWidth(), shape.before));
+      operands.push_back(operand(&AttentionSequence::keys, shape.keyWidth(), /*areKeys=*/true));
+    }
+    if (shape.hasValues()) {
+      operands.push_back(
+          operand(&AttentionSequence::values, shape.valueWidth(), /*areKeys=*/false));
+    }
     if (shape.biasDistance > 0) {
       operands.push_back(gpu.send(biases));
+    }
+    for (size_t i = 0; i < shape.locationHeads.size(); ++i) {
+      operands.push_back(sendNumbersOfKeys(
+          gpu, batch, rows.longest, shape.locationHeads[i],
+          [i](const AttentionSequence &sequence) { return sequence.locations[i].data(); }));
+    }
+    if (!shape.locationHeads.empty()) {
+      if (shape.locationFilters > 0) {
+        operands.push_back(gpu.send(filters));
+      }
+      operands.push_back(gpu.send(lineWeights));
+    }
+    if (shape.hasPairs) {
+      operands.push_back(gpu.send(pairWeights));
     }
     const auto list = [&](const std::vector<int32_t> &values) {
       return reinterpret_cast<const int32_t *>(gpu.send(values));
@@ -270,7 +419,8 @@ KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
     space.positions = list(rows.positions);
     return gpu.sendLaunch(operands, {gpu.send(&space, sizeof space)}, launch);
   };
-  return kernel.run(launch, size_t(rows.count() * shape.resultWidth()), shape.resultWidth(), send);
+  const int64_t width = shape.resultWidth(rows.longest);
+  return kernel.run(launch, size_t(rows.count() * width), width, send);
 }
 
 } // namespace heddle

@@ -10,6 +10,7 @@
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -31,16 +32,38 @@ struct AttentionShape {
   /// The treatment of keys hidden from a row: "", "added", "score", "product".
   std::string hidden = {};
   float scale = 0.25F;
+  /// Whether scores are sums over pairs: weighted tanh(q + k) of a head's elements.
+  bool hasPairs = false;
+  /// With pairs: heads and taps of each input of locations, and the filters, if there are some.
+  std::vector<int64_t> locationHeads = {}, locationTaps = {};
+  int64_t locationFilters = 0;
+  /// What the result is. Sums are those of values with weights that another kernel has computed.
+  enum class Result : uint8_t { Values, Weights, Scores, Sums };
+  Result result = Result::Values;
 
   int64_t queryWidth() const { return heads * keySize; }
   int64_t keyWidth() const { return heads / keyShare * keySize; }
   int64_t valueWidth() const { return heads / valueShare * valueSize; }
-  int64_t resultWidth() const { return heads * valueSize; }
+  /// Numbers near a key, and lines.
+  int64_t near() const {
+    return std::inner_product(locationHeads.begin(), locationHeads.end(), locationTaps.begin(),
+                              int64_t{0});
+  }
+  int64_t lines() const { return locationFilters > 0 ? locationFilters : near(); }
+  /// The elements of a row of the result, in a batch whose longest sequence has so many keys.
+  int64_t resultWidth(int64_t longest = 0) const {
+    return heads * (hasValues() ? valueSize : longest);
+  }
+  bool hasValues() const { return result == Result::Values || result == Result::Sums; }
 };
 
 /// Queries, keys and values of a sequence, the same in every batch.
 struct AttentionSequence {
   std::vector<float> queries, keys, values;
+  /// Numbers of keys for each row: for each input [length][heads][length].
+  std::vector<std::vector<float>> locations;
+  /// Given weights, [length][heads][length]; NaN for keys that a row does not see.
+  std::vector<float> weights;
   int64_t length;
 
   AttentionSequence(const AttentionShape &shape, int64_t length, uint32_t seed);
@@ -71,13 +94,21 @@ public:
   KernelOutcome runAlone(int64_t length, uint32_t sharedLess = 0) const;
   /// Returns the expected number of the result for a row of a sequence.
   double expected(const AttentionSequence &sequence, int64_t row, int64_t column) const;
+  /// Returns the expected weight of a key, or its score.
+  double expectedWeight(const AttentionSequence &sequence, int64_t row, int64_t head,
+                        int64_t key) const;
 
 private:
   double scoreOf(const AttentionSequence &sequence, int64_t row, int64_t head, int64_t key) const;
   double biasOf(int64_t head, int64_t distance) const;
+  /// Returns what locations add to element `d` of a key.
+  double locationOf(const AttentionSequence &sequence, int64_t row, int64_t d, int64_t key) const;
+  /// Returns 2^(score - maximum) of all keys.
+  std::vector<double> exponentials(const AttentionSequence &sequence, int64_t row,
+                                   int64_t head) const;
 
   AttentionShape shape;
-  std::vector<float> biases;
+  std::vector<float> biases, pairWeights, filters, lineWeights;
   CompiledKernel kernel;
 };
 

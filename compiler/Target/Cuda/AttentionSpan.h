@@ -32,6 +32,8 @@ struct SpanShape {
   /// Warps of a block, rows of queries per lane, keys of a span.
   int64_t warps, laneRows, keys;
   int64_t keySize, valueSize;
+  /// Lines of locations: numbers for each row and key that pairs read.
+  int64_t lines = 0;
 
   int64_t threads() const { return warps * kWarpLanes; }
   int64_t warpRows() const { return laneRows * kLaneGroups; }
@@ -61,7 +63,11 @@ struct SpanShape {
   /// followed by keys and values.
   int64_t keysBegin() const { return units == Units::Fma ? rows() * keyPitch() : 0; }
   int64_t valuesBegin() const { return keysBegin() + keys * keyPitch(); }
-  int64_t bytes() const { return valuesBegin() + keys * valuePitch(); }
+  /// Lines are [rows][lines][keys], in f32.
+  int64_t linesBegin() const { return valuesBegin() + keys * valuePitch(); }
+  int64_t bytes() const {
+    return linesBegin() + rows() * lines * keys * static_cast<int64_t>(sizeof(float));
+  }
 };
 
 /// The indices of a thread in its block and warp.
@@ -72,14 +78,27 @@ struct SpanThread {
   static SpanThread load(BlockCode &block);
 };
 
+/// A row of queries of a lane.
+struct LaneRow {
+  mlir::Value row, head, position;
+  /// The keys that it sees, as i32: [begin, end); a mask of a finite number hides keys from `shown`
+  /// on. A null `begin` means 0; a null `shown` means that no key is hidden.
+  mlir::Value begin = {}, end = {}, shown = {};
+};
+
+class QueryTile;
+
 /// Products of a warp with a span in shared memory; each kind of unit has an implementation.
 class SpanProducts {
 public:
   virtual ~SpanProducts() = default;
-  /// Loads the queries of the tile; row `i` of the lane begins at `queries[i]`.
-  virtual void takeQueries(llvm::ArrayRef<mlir::Value> queries) = 0;
-  /// Returns the products of queries and keys: for each of the lane's rows a vector of laneKeys(),
-  /// whose element e belongs to key e / 2 * 8 + 2 t + e % 2.
+  /// Loads the queries of the tile; row `i` of the lane is `rows[i]` and begins at `queries[i]`.
+  virtual void takeQueries(llvm::ArrayRef<mlir::Value> queries, llvm::ArrayRef<LaneRow> rows) = 0;
+  /// Stores what scores of the span from key `first` on need besides its keys, before the barrier
+  /// that precedes them.
+  virtual void storeLines(const QueryTile & /*tile*/, mlir::Value /*first*/) {}
+  /// Returns the products of queries and keys, or what takes their place: for each of the lane's
+  /// rows a vector of laneKeys(), whose element e belongs to key e / 2 * 8 + 2 t + e % 2.
   virtual llvm::SmallVector<mlir::Value> scores() = 0;
   /// Returns sums of values, laneValues() for each of the lane's rows, plus the span's values times
   /// `weights`, which have the layout of scores.
@@ -92,8 +111,8 @@ public:
   virtual Column columnOf(int64_t i) const = 0;
 };
 
-std::unique_ptr<SpanProducts> fmaSpanProducts(BlockCode &block, const SpanShape &shape,
-                                              const SpanThread &thread);
+std::unique_ptr<SpanProducts> fmaSpanProducts(BlockCode &block, const AttentionTile &a,
+                                              const SpanShape &shape, const SpanThread &thread);
 std::unique_ptr<SpanProducts> tensorSpanProducts(BlockCode &block, const SpanShape &shape,
                                                  const SpanThread &thread);
 
@@ -137,22 +156,19 @@ bool hasRowsTogether(const SpanRows &rows);
 llvm::SmallVector<mlir::Value> loadSpan(BlockCode &block, const SpanShape &shape,
                                         const SpanRows &rows, mlir::Value first, mlir::Value from,
                                         mlir::Value to);
+/// Loads the first span, as loadSpan() does. If there is no row in [from, to), nothing is read.
+llvm::SmallVector<mlir::Value> loadFirstSpan(BlockCode &block, const SpanShape &shape,
+                                             const SpanRows &rows, mlir::Value first,
+                                             mlir::Value from, mlir::Value to);
 /// Stores loaded numbers at byte `to` of shared memory, as words for the units.
 void storeSpan(BlockCode &block, const SpanShape &shape, const SpanRows &rows,
                llvm::ArrayRef<mlir::Value> loaded, int64_t to);
 
 // --- scores --------------------------------------------------------------------------------------
 
-/// A row of queries of a lane.
-struct LaneRow {
-  mlir::Value row, head, position;
-  /// The keys that it sees, as i32: [begin, end); a mask of a finite number hides keys from `shown`
-  /// on. A null `begin` means 0; a null `shown` means that no key is hidden.
-  mlir::Value begin = {}, end = {}, shown = {};
-};
-
-/// Converts the products of one row to scores for a softmax with powers of two: scales and maps
-/// them, adds biases and masks, and sets scores of unseen keys to minus infinity. `first` is the
+/// Converts the products of one row to scores for a softmax with powers of two, or to plain scores
+/// if no softmax follows: scales and maps them, adds biases and masks, and sets scores of unseen
+/// keys to minus infinity. `first` is the
 /// position of the first key of the span.
 mlir::Value spanScores(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
                        const LaneRow &row, mlir::Value products, mlir::Value first, mlir::Value t);
@@ -166,8 +182,10 @@ struct SoftmaxState {
 /// values.
 llvm::SmallVector<mlir::Value> updateSoftmax(BlockCode &block, SoftmaxState &state,
                                              llvm::MutableArrayRef<mlir::Value> scores);
-/// Returns the sum of a row over its lanes.
-mlir::Value sumOfRow(BlockCode &block, mlir::Value ofLane);
+/// Returns 2^(score - maximum) for the scores of a row.
+mlir::Value weightsOf(VectorCode &code, mlir::Value scores, mlir::Value maximum);
+/// Returns the inverses of the sums of a lane's rows, over all lanes of each.
+llvm::SmallVector<mlir::Value> inverseSums(BlockCode &block, llvm::ArrayRef<mlir::Value> ofLane);
 
 // --- a tile of queries ---------------------------------------------------------------------------
 
@@ -179,11 +197,13 @@ public:
 
   /// Enters the tile from number `query` on, of queries before `last`.
   void enter(mlir::Value query, mlir::Value last);
-  /// Enters the lane's rows and the addresses of their queries.
+  /// Enters the lane's rows; returns the addresses of their queries, if there are queries.
   llvm::SmallVector<mlir::Value> enterRows(mlir::Value g);
   /// Enters the range of keys that any row sees.
   void enterKeys();
 
+  /// Returns the place in the tile of the lane's row number `i`.
+  mlir::Value placeInTile(size_t i, const SpanThread &thread) const;
   /// Returns the keys or values of the current heads.
   SpanRows keysOrValues(bool areKeys) const;
   /// Returns query number `inTile` of the tile; those past the last query repeat it.
@@ -193,9 +213,9 @@ public:
   /// begin at `address`, `stride` elements apart; null if they are known not to be.
   mlir::Value areAligned(mlir::Value address, int64_t stride, int64_t size) const;
 
-  /// Stores result[row][head] = sums of values, laneValues() for each of the lane's rows, divided
-  /// by the sum of weights.
-  void store(const SoftmaxState &softmax, llvm::ArrayRef<mlir::Value> sums,
+  /// Stores result[row][head] = sums of values, laneValues() for each of the lane's rows, times the
+  /// row's factor; without factors, the sums.
+  void store(llvm::ArrayRef<mlir::Value> factors, llvm::ArrayRef<mlir::Value> sums,
              const SpanThread &thread,
              llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const;
 
@@ -209,7 +229,6 @@ private:
   LaneRow rowOf(const QueryPlace &place) const;
   mlir::Value narrow(mlir::Value number) const;
 
-  BlockCode &block;
   VectorCode &code;
   AttentionTile &a;
   const SpanShape &shape;

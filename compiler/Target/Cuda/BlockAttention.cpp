@@ -14,9 +14,13 @@
 #include "compiler/Target/Cuda/BlockAttention.h"
 
 #include "compiler/Parameters/FloatProducts.h"
+#include "compiler/Target/Cuda/SpanValues.h"
+#include "compiler/Target/Cuda/SpanWeights.h"
 #include "compiler/Target/Cuda/WarpgroupAttention.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -24,8 +28,9 @@ namespace heddle {
 
 // --- selection and shapes ------------------------------------------------------------------------
 
-/// The size of the largest heads.
-static constexpr int64_t kMostNumbers = 256;
+/// The size of the largest heads, and the most lines of locations: with both, a block takes 91 KB
+/// of the 99 KB of shared memory that every GPU can provide.
+static constexpr int64_t kMostNumbers = 256, kMostLines = 96;
 
 /// Returns the largest head size on tensor cores, where queries and sums of values are in
 /// registers; three products per number need more of them.
@@ -43,26 +48,83 @@ static int64_t mostNumbersOf(Units units) {
   llvm_unreachable("every kind of units is handled");
 }
 
+namespace {
+/// What the choice of tiles depends on.
+struct AttentionForm {
+  /// The elements of a head; no values if only weights are computed, and no keys if they are given.
+  int64_t keySize = 0, valueSize = 0;
+  float scale = 1;
+  bool hasPairs = false;
+  /// Lines of locations.
+  int64_t lines = 0;
+  /// Heads that share keys and values.
+  int64_t together;
+  dataflow::Arithmetic arithmetic = dataflow::Arithmetic::F32;
+
+  int64_t size() const { return std::max(keySize, valueSize); }
+  bool isOfWeights() const { return valueSize == 0; }
+  bool hasGivenWeights() const { return keySize == 0; }
+};
+} // namespace
+
+template <typename Computes> static int64_t linesOf(Computes computes) {
+  return locationLines(computes.getHeadsOfLocations(), computes.getTapsOfLocations(),
+                       computes.getLocationFilters());
+}
+
+/// Returns the form of attention, or of one of its halves; nullopt for other families.
+static std::optional<AttentionForm> formOf(dataflow::KernelOp kernel) {
+  using Form = std::optional<AttentionForm>;
+  return llvm::TypeSwitch<Attribute, Form>(kernel.getComputes())
+      .Case([](dataflow::AttentionAttr computes) {
+        return AttentionForm{.keySize = computes.getKeySize(),
+                             .valueSize = computes.getValueSize(),
+                             .scale = computes.getScale().getValue().convertToFloat(),
+                             .hasPairs = computes.getPairs(),
+                             .lines = linesOf(computes),
+                             .together = headsTogether(computes),
+                             .arithmetic = computes.getArithmetic()};
+      })
+      .Case([](dataflow::AttentionWeightsAttr computes) {
+        return AttentionForm{.keySize = computes.getKeySize(),
+                             .scale = computes.getScale().getValue().convertToFloat(),
+                             .hasPairs = computes.getPairs(),
+                             .lines = linesOf(computes),
+                             .together = computes.getKeyShare()};
+      })
+      .Case([](dataflow::AttendAttr computes) {
+        return AttentionForm{.valueSize = computes.getValueSize(),
+                             .together = computes.getValueShare()};
+      })
+      .Default([](Attribute) { return Form(); });
+}
+
 /// Returns why blocks cannot compute an attention kernel; empty if they can.
-static std::string problemOf(dataflow::KernelOp kernel, dataflow::AttentionAttr computes) {
-  if (computes.getPairs()) {
-    return "scores are sums over pairs of elements, expected products of rows";
+static std::string problemOf(dataflow::KernelOp kernel, const AttentionForm &form) {
+  if (form.lines > kMostLines) {
+    return "a score depends on " + std::to_string(form.lines) +
+           " numbers of the keys nearby, expected at most " + std::to_string(kMostLines);
   }
-  if (kernel.getRows().isOrdered()) {
-    return "rows are in the order of time, expected sequence by sequence";
-  }
-  const int64_t size = std::max(computes.getKeySize(), computes.getValueSize());
-  if (size > kMostNumbers) {
-    return "heads have " + std::to_string(size) + " elements, expected at most " +
+  assert((!kernel.getRows().isOrdered() || kernel.getOperandCache(1)) &&
+         "rows in the order of time see keys in a cache");
+  if (form.size() > kMostNumbers) {
+    return "heads have " + std::to_string(form.size()) + " elements, expected at most " +
            std::to_string(kMostNumbers);
   }
-  for (const unsigned input : {1U, 2U}) {
+  for (unsigned input = 1; input < kernel.getNumInputs(); ++input) {
     dataflow::CacheType cache = kernel.getOperandCache(input);
     if (cache && !cache.getElementType().isF32()) {
       return "caches have elements of " + cache.getElementText() + ", expected f32";
     }
   }
   return "";
+}
+
+/// The shape for sums over pairs: each of a lane's scores has its own code, so there are few. The
+/// more lines a row has, the fewer rows a tile has.
+static SpanShape shapeOfPairs(int64_t keySize, int64_t valueSize, int64_t lines) {
+  const int64_t warps = lines <= 16 ? 4 : lines <= 32 ? 2 : 1;
+  return {Units::Fma, warps, /*laneRows=*/1, /*keys=*/16, keySize, valueSize, lines};
 }
 
 static SpanShape shapeOf(Units units, int64_t keySize, int64_t valueSize) {
@@ -97,22 +159,25 @@ struct Choice {
 };
 } // namespace
 
-static Choice choose(dataflow::KernelOp kernel, dataflow::AttentionAttr computes,
+static Choice choose(dataflow::KernelOp kernel, const AttentionForm &form,
                      const TargetDescription &target) {
-  const int64_t keySize = computes.getKeySize(), valueSize = computes.getValueSize();
-  const Units units = computes.getArithmetic() == dataflow::Arithmetic::Bf16
+  const int64_t keySize = form.keySize, valueSize = form.valueSize;
+  if (form.hasPairs) {
+    return {shapeOfPairs(keySize, valueSize, form.lines), /*isByWarpgroups=*/false};
+  }
+  const Units units = form.arithmetic == dataflow::Arithmetic::Bf16
                           ? Units::Bf16
                           : unitsFor(floatProductsOf(kernel));
-  if (hasWarpgroups(target) && units == Units::Bf16 &&
-      std::max(keySize, valueSize) <= mostNumbersOf(units)) {
+  if (hasWarpgroups(target) && units == Units::Bf16 && !form.isOfWeights() &&
+      form.size() <= mostNumbersOf(units)) {
     return {warpgroupShape(keySize, valueSize), /*isByWarpgroups=*/true};
   }
   return {shapeOf(units, keySize, valueSize), /*isByWarpgroups=*/false};
 }
 
 bool isBlockAttention(dataflow::KernelOp kernel) {
-  auto computes = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
-  return computes && problemOf(kernel, computes).empty();
+  const std::optional<AttentionForm> form = formOf(kernel);
+  return form && problemOf(kernel, *form).empty();
 }
 
 std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel,
@@ -120,17 +185,16 @@ std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel,
   if (!isBlockAttention(kernel)) {
     return std::nullopt;
   }
-  auto computes = cast<dataflow::AttentionAttr>(kernel.getComputes());
-  const Choice choice = choose(kernel, computes, target);
-  const int64_t together = headsTogether(computes);
-  const int64_t most = std::max<int64_t>(choice.shape.rows() / together, 1);
+  const AttentionForm form = *formOf(kernel);
+  const Choice choice = choose(kernel, form, target);
+  const int64_t most = std::max<int64_t>(choice.shape.rows() / form.together, 1);
   // Few rows are spread over more blocks: they are steps of several sequences, which see different
   // keys, or one or two texts.
   const int64_t few = kernel.getOperandCache(1) ? 2 : 16;
   return BlockWork{choice.threads(),
                    choice.bytes(),
-                   {most, together},
-                   {std::min(most, few), together},
+                   {most, form.together},
+                   {std::min(most, few), form.together},
                    /*fewRows=*/64};
 }
 
@@ -150,20 +214,21 @@ static std::string nameOf(Units units) {
 
 std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel,
                                                const TargetDescription &target) {
-  auto computes = dyn_cast<dataflow::AttentionAttr>(kernel.getComputes());
-  if (!computes) {
+  const std::optional<AttentionForm> form = formOf(kernel);
+  if (!form) {
     return std::nullopt;
   }
-  const std::string problem = problemOf(kernel, computes);
+  const std::string problem = problemOf(kernel, *form);
   if (!problem.empty()) {
     return AttentionChoice{false, "each thread computes rows alone: " + problem};
   }
-  const Choice choice = choose(kernel, computes, target);
-  return AttentionChoice{true, "blocks of " + std::to_string(choice.threads()) +
-                                   " threads for tiles of " + std::to_string(choice.shape.rows()) +
-                                   " rows and spans of " + std::to_string(choice.shape.keys) +
-                                   " keys, products of " + nameOf(choice.shape.units) +
-                                   (choice.isByWarpgroups ? " by warpgroups" : "")};
+  const Choice choice = choose(kernel, *form, target);
+  return AttentionChoice{
+      true, "blocks of " + std::to_string(choice.threads()) + " threads for tiles of " +
+                std::to_string(choice.shape.rows()) + " rows and spans of " +
+                std::to_string(choice.shape.keys) + " keys, " +
+                (form->hasPairs ? "sums over pairs in " : "products of ") +
+                nameOf(choice.shape.units) + (choice.isByWarpgroups ? " by warpgroups" : "")};
 }
 
 // --- a tile --------------------------------------------------------------------------------------
@@ -206,7 +271,7 @@ AttentionCode::AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape
                              float scale)
     : block(block), code(block.code), a(a), shape(shape), scale(scale),
       thread(SpanThread::load(block)),
-      products(shape.units == Units::Fma ? fmaSpanProducts(block, shape, thread)
+      products(shape.units == Units::Fma ? fmaSpanProducts(block, a, shape, thread)
                                          : tensorSpanProducts(block, shape, thread)),
       tile(block, a, shape, thread.warp) {}
 
@@ -233,17 +298,7 @@ SmallVector<Value> AttentionCode::pack(const State &state) {
 
 AttentionCode::State AttentionCode::begin(Value firstSpan, const SpanRows &keys) {
   State state;
-  auto four = VectorType::get({kFourNumbers}, code.f32);
-  // A sequence may have no keys, and then its memory must not be read.
-  state.keys = block.choose(
-      code.less(tile.from, tile.to),
-      [&] { return loadSpan(block, shape, keys, firstSpan, tile.from, tile.to); },
-      [&] {
-        Value zeros =
-            arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(four));
-        const int64_t fours = shape.keys * keys.numbers / kFourNumbers / shape.threads();
-        return SmallVector<Value>(static_cast<size_t>(fours), zeros);
-      });
+  state.keys = loadFirstSpan(block, shape, keys, firstSpan, tile.from, tile.to);
   state.softmax.maxima.assign(laneRows(), code.number(kLowestScore));
   state.softmax.sums.assign(laneRows(), code.number(0));
   state.sums.assign(laneRows() * static_cast<size_t>(shape.laneValues()), code.number(0));
@@ -272,6 +327,7 @@ AttentionCode::State AttentionCode::next(Value first, const State &state, const 
   // A warp without rows only loads its part of keys and values.
   Value hasRows = code.less(tile.before, tile.count);
   storeSpan(block, shape, keys, state.keys, shape.keysBegin());
+  products->storeLines(tile, first);
   const SmallVector<Value> loaded = loadSpan(block, shape, values, first, tile.from, tile.to);
   block.barrier();
   const SmallVector<Value> scores = block.choose(
@@ -300,7 +356,7 @@ void AttentionCode::emitTile(Value query, Value last) {
   tile.enter(query, last);
   const SmallVector<Value> queries = tile.enterRows(thread.g);
   tile.enterKeys();
-  products->takeQueries(queries);
+  products->takeQueries(queries, tile.rows);
   const SpanRows keys = tile.keysOrValues(/*areKeys=*/true),
                  values = tile.keysOrValues(/*areKeys=*/false);
   Value firstSpan = code.multiply(code.divide(tile.from, shape.keys), shape.keys);
@@ -309,15 +365,28 @@ void AttentionCode::emitTile(Value query, Value last) {
                              return pack(next(first, unpack(state), keys, values));
                            });
   const State state = unpack(carried);
-  tile.store(state.softmax, state.sums, thread, [&](int64_t i) { return products->columnOf(i); });
+  tile.store(inverseSums(block, state.softmax.sums), state.sums, thread,
+             [&](int64_t i) { return products->columnOf(i); });
 }
 
 // --- the kernel ----------------------------------------------------------------------------------
 
-static AttentionTile prepare(VectorCode &code, const KernelBody &body,
-                             dataflow::AttentionAttr computes, const SpanShape &shape) {
-  AttentionTile a{code, shape.rows(), computes.getKeySize(), computes.getValueSize()};
-  loadAttention(a, body, computes);
+static AttentionTile prepare(VectorCode &code, const KernelBody &body, const SpanShape &shape) {
+  AttentionTile a{code, shape.rows(), shape.keySize, shape.valueSize};
+  if (auto attend = dyn_cast<dataflow::AttendAttr>(body.kernel.getComputes())) {
+    loadAttention(a, body, attend);
+    return a;
+  }
+  auto load = [&](auto computes) {
+    loadAttention(a, body, computes);
+    loadLocationInputs(a, body, computes.getFirstLocation(), computes.getHeadsOfLocations(),
+                       computes.getTapsOfLocations(), computes.getLocationFilters());
+  };
+  if (auto weights = dyn_cast<dataflow::AttentionWeightsAttr>(body.kernel.getComputes())) {
+    load(weights);
+  } else {
+    load(cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
+  }
   return a;
 }
 
@@ -348,44 +417,51 @@ static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
   });
 }
 
-/// Emits a tile of warpgroups for the heads of `a` and the sequence of `row`. The addresses of
-/// operands, the sequence and what follows from the thread's index are loaded and computed for each
-/// tile, so that they need no registers in the loops over sequences and heads, and a warpgroup only
-/// keeps what it uses.
-static void emitTileOfWarpgroups(BlockCode &block, const AttentionTile &a, KernelBody body,
-                                 dataflow::AttentionAttr computes, const SpanShape &shape,
-                                 Value row, Value query, Value last) {
+/// Calls `emit` with the code and the operands of one tile, for the heads of `a` and the sequence
+/// of `row`. The addresses of operands, the sequence and what follows from the thread's index are
+/// loaded and computed for each tile, so that they need no registers in the loops over sequences
+/// and heads, and a warpgroup only keeps what it uses.
+static void emitApart(BlockCode &block, const AttentionTile &a, KernelBody body,
+                      const SpanShape &shape, Value row,
+                      llvm::function_ref<void(BlockCode &, AttentionTile &)> emit) {
   VectorCode &code = block.code;
   const auto keptHere = [&](Value number) -> Value {
     return arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(number));
   };
   body.arguments.context = block.addressKeptHere(body.arguments.context);
-  AttentionTile own = prepare(code, body, computes, shape);
+  AttentionTile own = prepare(code, body, shape);
   Value kept = keptHere(row);
   enterSequence(own, kept, body.arguments.rowEnd);
   own.head = a.head;
   own.headCount = a.headCount;
   own.firstQuery = kept;
-  const float scale = computes.getScale().getValue().convertToFloat();
   BlockCode inTile = block;
   inTile.thread = keptHere(block.thread);
-  WarpgroupAttention(inTile, own, shape, scale).emitTile(query, last);
+  emit(inTile, own);
 }
 
-void emitBlockAttention(VectorCode &code, const KernelBody &body,
-                        dataflow::AttentionAttr computes) {
+void emitBlockAttention(VectorCode &code, const KernelBody &body) {
   blockAttention(body.kernel, code.target)->note(body.function);
   BlockCode block(code, body.function);
-  const Choice choice = choose(body.kernel, computes, code.target);
-  AttentionTile a = prepare(code, body, computes, choice.shape);
-  if (choice.isByWarpgroups) {
+  const AttentionForm form = *formOf(body.kernel);
+  const Choice choice = choose(body.kernel, form, code.target);
+  const SpanShape &shape = choice.shape;
+  AttentionTile a = prepare(code, body, shape);
+  if (choice.isByWarpgroups || form.isOfWeights() || form.hasGivenWeights()) {
     emitTiles(a, body.arguments, [&](Value row, Value query, Value last) {
-      emitTileOfWarpgroups(block, a, body, computes, choice.shape, row, query, last);
+      emitApart(block, a, body, shape, row, [&](BlockCode &inTile, AttentionTile &own) {
+        if (choice.isByWarpgroups) {
+          WarpgroupAttention(inTile, own, shape, form.scale).emitTile(query, last);
+        } else if (form.hasGivenWeights()) {
+          SpanValues(inTile, own, shape).emitTile(query, last);
+        } else {
+          SpanWeights(inTile, own, shape, form.scale).emitTile(query, last);
+        }
+      });
     });
     return;
   }
-  const float scale = computes.getScale().getValue().convertToFloat();
-  AttentionCode attention(block, a, choice.shape, scale);
+  AttentionCode attention(block, a, shape, form.scale);
   emitTiles(a, body.arguments,
             [&](Value /*row*/, Value query, Value last) { attention.emitTile(query, last); });
 }

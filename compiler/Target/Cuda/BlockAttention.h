@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Attention kernels computed by blocks of a GPU.
+/// Kernels of attention, and of its halves, computed by blocks of a GPU.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_BLOCKATTENTION_H
 #define HEDDLE_COMPILER_TARGET_CUDA_BLOCKATTENTION_H
 
@@ -27,7 +27,7 @@ std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel,
                                                const TargetDescription &target);
 
 /// Emits such a kernel.
-void emitBlockAttention(VectorCode &code, const KernelBody &body, dataflow::AttentionAttr computes);
+void emitBlockAttention(VectorCode &code, const KernelBody &body);
 
 } // namespace heddle
 

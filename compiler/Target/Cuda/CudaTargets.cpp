@@ -138,7 +138,7 @@ void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
   if (blockProduct(body.kernel, code.target)) {
     emitBlockProduct(code, body);
   } else if (isBlockAttention(body.kernel)) {
-    emitBlockAttention(code, body, mlir::cast<dataflow::AttentionAttr>(body.kernel.getComputes()));
+    emitBlockAttention(code, body);
   } else if (blockSelect(body.kernel)) {
     emitBlockSelect(code, body);
   } else if (blockOrder(body.kernel)) {

@@ -12,8 +12,7 @@ using namespace mlir;
 namespace heddle {
 
 QueryTile::QueryTile(BlockCode &block, AttentionTile &a, const SpanShape &shape, Value warp)
-    : before(block.code.multiply(warp, shape.warpRows())), block(block), code(block.code), a(a),
-      shape(shape) {}
+    : before(block.code.multiply(warp, shape.warpRows())), code(block.code), a(a), shape(shape) {}
 
 Value QueryTile::narrow(Value number) const {
   return arith::TruncIOp::create(code.builder, code.location, code.i32, number);
@@ -98,7 +97,9 @@ SmallVector<Value> QueryTile::enterRows(Value g) {
     Value inTile = code.add(code.add(before, g), i * kLaneGroups);
     const QueryPlace place = placeAt(inTile);
     rows.push_back(rowOf(place));
-    queries.push_back(addressOf(place));
+    if (a.query) {
+      queries.push_back(addressOf(place));
+    }
   }
   return queries;
 }
@@ -114,14 +115,17 @@ void QueryTile::enterKeys() {
   to = wide(lastRow.end);
 }
 
+Value QueryTile::placeInTile(size_t i, const SpanThread &thread) const {
+  return code.add(code.add(before, thread.g), static_cast<int64_t>(i) * kLaneGroups);
+}
+
 /// The sign of a zero sum may depend on spans that the row does not see, so negative zeros are
 /// replaced by positive ones.
-void QueryTile::store(const SoftmaxState &softmax, ArrayRef<Value> all, const SpanThread &thread,
+void QueryTile::store(ArrayRef<Value> factors, ArrayRef<Value> all, const SpanThread &thread,
                       llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const {
   for (auto [i, row] : llvm::enumerate(rows)) {
-    Value sum = sumOfRow(block, softmax.sums[i]);
-    Value factor = code.divideFloat(code.number(1), sum);
-    Value inTile = code.add(code.add(before, thread.g), static_cast<int64_t>(i) * kLaneGroups);
+    Value factor = factors.empty() ? Value() : factors[i];
+    Value inTile = placeInTile(i, thread);
     const size_t values = static_cast<size_t>(shape.laneValues());
     const ArrayRef<Value> sums = all.slice(i * values, values);
     const LaneRow &place = row;
@@ -131,8 +135,9 @@ void QueryTile::store(const SoftmaxState &softmax, ArrayRef<Value> all, const Sp
         const SpanProducts::Column column = columnOf(static_cast<int64_t>(n));
         Value own = code.add(code.multiply(thread.t, column.step), column.first);
         auto storeOne = [&] {
-          Value result = code.addFloat(code.multiplyFloat(value, factor), code.number(0));
-          code.storeScalar(result, a.result.at(code, place.row, code.add(firstNumber, own)));
+          Value number = factor ? code.multiplyFloat(value, factor) : value;
+          code.storeScalar(code.addFloat(number, code.number(0)),
+                           a.result.at(code, place.row, code.add(firstNumber, own)));
         };
         const int64_t most = column.first + (kLanesOfRow - 1) * column.step;
         if (most < a.valueSize) {

@@ -166,6 +166,19 @@ SmallVector<Value> loadSpan(BlockCode &block, const SpanShape &shape, const Span
   return loadAligned(block, rows.areAligned, load);
 }
 
+SmallVector<Value> loadFirstSpan(BlockCode &block, const SpanShape &shape, const SpanRows &rows,
+                                 Value first, Value from, Value to) {
+  VectorCode &code = block.code;
+  auto four = VectorType::get({kFourNumbers}, code.f32);
+  return block.choose(
+      code.less(from, to), [&] { return loadSpan(block, shape, rows, first, from, to); },
+      [&] {
+        Value zeros =
+            arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(four));
+        return SmallVector<Value>(static_cast<size_t>(foursOfThread(shape, rows)), zeros);
+      });
+}
+
 void storeSpan(BlockCode &block, const SpanShape &shape, const SpanRows &rows,
                ArrayRef<Value> loaded, int64_t to) {
   VectorCode &code = block.code;

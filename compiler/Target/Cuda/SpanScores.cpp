@@ -37,18 +37,20 @@ private:
   VectorCode &code;
   AttentionTile &a;
   const LaneRow &row;
+  const float unit;
   VectorType floats, integers;
   /// The positions of the lane's keys.
   Value positions;
 };
 } // namespace
 
-/// Scores include this factor, because softmax uses powers of two instead of powers of e.
-static constexpr auto kUnit = static_cast<float>(M_LOG2E);
+/// Returns a factor of scores: softmax uses powers of two instead of powers of e.
+static float unitOf(const AttentionTile &a) { return a.isRaw ? 1 : static_cast<float>(M_LOG2E); }
 
 ScoreCode::ScoreCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, const LaneRow &row,
                      Value first, Value t)
-    : code(block.code), a(a), row(row), floats(VectorType::get({shape.laneKeys()}, code.f32)),
+    : code(block.code), a(a), row(row), unit(unitOf(a)),
+      floats(VectorType::get({shape.laneKeys()}, code.f32)),
       integers(VectorType::get({shape.laneKeys()}, code.i32)) {
   SmallVector<int32_t> numbers;
   for (int64_t e = 0; e < shape.laneKeys(); ++e) {
@@ -94,7 +96,7 @@ Value ScoreCode::biases(float factor) {
 
 /// Applies a mask of a finite number to scores, and adds the bias if there is one.
 Value ScoreCode::hide(Value scores, Value bias) {
-  Value number = splat(static_cast<float>(a.hidden.getNumber().getValueAsDouble() * kUnit));
+  Value number = splat(static_cast<float>(a.hidden.getNumber().getValueAsDouble() * unit));
   Value isShown = areBefore(row.shown);
   auto withBias = [&](Value unbiased) { return bias ? code.addFloat(unbiased, bias) : unbiased; };
   switch (a.hidden.getKind()) {
@@ -110,14 +112,14 @@ Value ScoreCode::hide(Value scores, Value bias) {
 
 Value ScoreCode::map(Value products, float scale) {
   // With a function of scores, the factor is applied to its result.
-  Value scores = code.multiplyFloat(products, splat(a.score ? scale : scale * kUnit));
-  Value bias = a.bias ? biases(a.scoreTakesBias ? 1 : kUnit) : Value();
+  Value scores = code.multiplyFloat(products, splat(a.score ? scale : scale * unit));
+  Value bias = a.bias ? biases(a.scoreTakesBias ? 1 : unit) : Value();
   if (a.score) {
     SmallVector<Value, 2> arguments = {scores};
     if (a.scoreTakesBias) {
       arguments.push_back(std::exchange(bias, Value()));
     }
-    scores = code.multiplyFloat(cloneScalarMaths(code, *a.score, arguments, floats), splat(kUnit));
+    scores = code.multiplyFloat(cloneScalarMaths(code, *a.score, arguments, floats), splat(unit));
   }
   if (a.hidden) {
     scores = hide(scores, bias);
@@ -134,11 +136,20 @@ Value spanScores(BlockCode &block, AttentionTile &a, const SpanShape &shape, flo
   return ScoreCode(block, a, shape, row, first, t).map(products, scale);
 }
 
-Value sumOfRow(BlockCode &block, Value ofLane) {
+static Value sumOfRow(BlockCode &block, Value ofLane) {
   for (int64_t bits = 1; bits < kLanesOfRow; bits *= 2) {
     ofLane = block.code.addFloat(ofLane, block.ofOtherLane(ofLane, bits));
   }
   return ofLane;
+}
+
+SmallVector<Value> inverseSums(BlockCode &block, ArrayRef<Value> ofLane) {
+  VectorCode &code = block.code;
+  SmallVector<Value> inverses;
+  for (Value sum : ofLane) {
+    inverses.push_back(code.divideFloat(code.number(1), sumOfRow(block, sum)));
+  }
+  return inverses;
 }
 
 static Value maximumOfRow(BlockCode &block, Value ofLane) {
@@ -150,6 +161,11 @@ static Value maximumOfRow(BlockCode &block, Value ofLane) {
 
 static Value powersOfTwo(VectorCode &code, Value exponents) {
   return math::Exp2Op::create(code.builder, code.location, exponents);
+}
+
+Value weightsOf(VectorCode &code, Value scores, Value maximum) {
+  Value all = vector::BroadcastOp::create(code.builder, code.location, scores.getType(), maximum);
+  return powersOfTwo(code, code.subtractFloat(scores, all));
 }
 
 SmallVector<Value> updateSoftmax(BlockCode &block, SoftmaxState &state,
@@ -164,8 +180,7 @@ SmallVector<Value> updateSoftmax(BlockCode &block, SoftmaxState &state,
     Value before = maximum;
     maximum = code.maximum(maximumOfRow(block, most), before);
     changes.push_back(code.subtractFloat(before, maximum));
-    Value all = vector::BroadcastOp::create(code.builder, code.location, row.getType(), maximum);
-    row = powersOfTwo(code, code.subtractFloat(row, all));
+    row = weightsOf(code, row, maximum);
   }
   SmallVector<Value> corrections = elementsOf(code, powersOfTwo(code, vectorOf(code, changes)));
   for (auto [sum, correction, row] : llvm::zip_equal(state.sums, corrections, scores)) {

@@ -27,7 +27,7 @@ public:
     assert(shape.laneRows == kLaneRows && "the rows of an instruction");
   }
 
-  void takeQueries(ArrayRef<Value> queries) override;
+  void takeQueries(ArrayRef<Value> queries, ArrayRef<LaneRow> rows) override;
   SmallVector<Value> scores() override;
   SmallVector<Value> addValues(ArrayRef<Value> weights, ValueRange sums) override;
   Column columnOf(int64_t i) const override;
@@ -81,7 +81,7 @@ Value TensorSpan::queryWord(Value query, int64_t word) {
   return products.wordsOf(numbers).front();
 }
 
-void TensorSpan::takeQueries(ArrayRef<Value> queries) {
+void TensorSpan::takeQueries(ArrayRef<Value> queries, ArrayRef<LaneRow>) {
   queryWords.clear();
   for (int64_t word = 0; word < keyWords(); word += kMatrixWords) {
     SmallVector<Value> words;

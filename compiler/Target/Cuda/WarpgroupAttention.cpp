@@ -304,15 +304,13 @@ void WarpgroupAttention::store(ArrayRef<Value> weights, ArrayRef<Value> sums, Va
   QueryTile stored(block, a, shape, own.warp);
   stored.enter(later(query), last);
   stored.enterRows(own.g);
-  SoftmaxState softmax;
-  softmax.sums.assign(weights.begin(), weights.end());
   SmallVector<Value> ofRows;
   for (size_t row = 0; row < static_cast<size_t>(shape.laneRows); ++row) {
     for (size_t i = 2 * row; i < sums.size(); i += kLaneSums) {
       ofRows.append({sums[i], sums[i + 1]});
     }
   }
-  stored.store(softmax, ofRows, own,
+  stored.store(inverseSums(block, weights), ofRows, own,
                [](int64_t i) { return SpanProducts::Column{i / 2 * kMatrixColumns + i % 2, 2}; });
 }
 

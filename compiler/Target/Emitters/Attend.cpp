@@ -10,16 +10,15 @@ namespace heddle {
 
 // Computes the sums of the tile of queries that starts at `query`. Rows past the last one repeat it
 // and store the same result. Weights are [tokens][heads][longest].
-static void emitTile(AttentionTile &a, Value weights, Value longest, int64_t heads, Value query,
-                     Value last) {
+static void emitTile(AttentionTile &a, Value query, Value last) {
   VectorCode &code = a.code;
   TileRows tile = enterTile(a, query, last);
   Value first = code.integer(0);
   KeyLimits limits = limitsOf(a, tile, first, tile.seen);
   SmallVector<Value> weightsOfRows, results;
   for (auto [number, head] : llvm::zip_equal(tile.rows, tile.heads)) {
-    Value line = code.add(code.multiply(number, heads), head);
-    weightsOfRows.push_back(code.at(weights, code.multiply(line, longest)));
+    Value line = code.add(code.multiply(number, a.headsOfGiven), head);
+    weightsOfRows.push_back(code.at(a.given, code.multiply(line, a.longest)));
     results.push_back(a.result.at(code, number, code.multiply(head, a.valueSize)));
   }
   for (ValueGroup group : valueGroups(a)) {
@@ -39,15 +38,8 @@ template <> KernelScratch scratchOf(dataflow::AttendAttr) { return {}; }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::AttendAttr computes) {
   AttentionTile a{code, code.target.tileRows, /*keySize=*/0, computes.getValueSize()};
-  setVisibility(a, computes.getVisibility(), {});
-  a.valueShare = a.headsTogether = computes.getValueShare();
-  a.result = KernelResult::load(code, body.arguments);
-  loadRowSpaces(a, body, 1);
-  loadValues(a, body, 1);
-  Value weights = body.operand(code, 0), longest = a.keyRows.longest(code);
-  overTiles(a, body.arguments, [&](Value query, Value last) {
-    emitTile(a, weights, longest, computes.getHeads(), query, last);
-  });
+  loadAttention(a, body, computes);
+  overTiles(a, body.arguments, [&](Value query, Value last) { emitTile(a, query, last); });
 }
 
 } // namespace heddle

@@ -34,25 +34,44 @@ ScratchElements locationElements(ArrayRef<int64_t> heads, ArrayRef<int64_t> taps
   return {kMostRows * (lines * kMostLanes + margins), kMostRows * lines};
 }
 
+int64_t locationLines(ArrayRef<int64_t> heads, ArrayRef<int64_t> taps, int64_t filters) {
+  int64_t near = 0;
+  for (auto [headsOf, tapsOf] : llvm::zip_equal(heads, taps)) {
+    near += headsOf * tapsOf;
+  }
+  return filters > 0 ? filters : near;
+}
+
+void loadLocationInputs(AttentionTile &a, const KernelBody &body, int64_t first,
+                        ArrayRef<int64_t> heads, ArrayRef<int64_t> taps, int64_t filters) {
+  if (heads.empty()) {
+    return;
+  }
+  VectorCode &code = a.code;
+  a.longest = a.keyRows.longest(code);
+  a.locationFilters = filters;
+  for (auto [headsOf, tapsOf] : llvm::zip_equal(heads, taps)) {
+    a.locations.push_back({body.operand(code, first++), headsOf, tapsOf});
+  }
+  a.filters = filters > 0 ? body.operand(code, first++) : Value();
+  a.locationWeights = body.operand(code, first);
+}
+
 Value loadLocations(AttentionTile &a, const KernelBody &body, int64_t first,
                     ArrayRef<int64_t> heads, ArrayRef<int64_t> taps, int64_t filters,
                     Value scratch) {
-  if (heads.empty()) {
+  loadLocationInputs(a, body, first, heads, taps, filters);
+  if (a.locations.empty()) {
     return scratch;
   }
   VectorCode &code = a.code;
   a.locationScratch = scratch;
-  a.longest = a.keyRows.longest(code);
   a.lineKeys = a.roundUp(a.longest);
-  a.locationFilters = filters;
   Value pitch = code.multiply(a.lineKeys, filters);
-  for (auto [headsOf, tapsOf] : llvm::zip_equal(heads, taps)) {
-    a.locations.push_back({body.operand(code, first++), headsOf, tapsOf});
-    Value line = code.add(a.lineKeys, 2 * marginOf(tapsOf));
-    pitch = code.add(pitch, code.multiply(line, headsOf));
+  for (const LocationInput &locations : a.locations) {
+    Value line = code.add(a.lineKeys, 2 * marginOf(locations.taps));
+    pitch = code.add(pitch, code.multiply(line, locations.heads));
   }
-  a.filters = filters > 0 ? body.operand(code, first++) : Value();
-  a.locationWeights = body.operand(code, first);
   a.locationPitch = pitch;
   return code.at(scratch, code.multiply(pitch, a.rows));
 }
@@ -125,10 +144,7 @@ static SmallVector<Value> filterSums(AttentionTile &a, Value numbers, Value key,
 // Computes lines[f][j], the sums of all filters f, for all keys.
 static void filterNumbers(AttentionTile &a, Value numbers, Value lines) {
   VectorCode &code = a.code;
-  int64_t near = 0;
-  for (const LocationInput &locations : a.locations) {
-    near += locations.heads * locations.taps;
-  }
+  const int64_t near = a.numbersNear();
   int64_t whole = a.locationFilters / kFiltersTogether * kFiltersTogether;
   code.loop(code.integer(0), a.roundUp(a.keyCount), code.lanes, [&](Value key) {
     auto filters = [&](Value first, int64_t count) {

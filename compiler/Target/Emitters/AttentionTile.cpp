@@ -150,6 +150,32 @@ void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::Attention
   assert((a.isPaired || !a.isOnAmx) && "AMX comes with dot products of bf16");
 }
 
+void loadAttention(AttentionTile &a, const KernelBody &body,
+                   dataflow::AttentionWeightsAttr computes) {
+  loadRowSpaces(a, body, 1);
+  a.longest = a.keyRows.longest(a.code);
+  setVisibility(a, computes.getVisibility(), computes.getHidden());
+  a.keyShare = a.headsTogether = computes.getKeyShare();
+  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
+  a.result = KernelResult::load(a.code, body.arguments);
+  a.query = body.operand(a.code, 0);
+  loadKeys(a, body, 1);
+  loadBias(a, body, 2, computes.getBiasDistance());
+  loadScore(a, body);
+  a.isRaw = computes.getRaw();
+}
+
+void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::AttendAttr computes) {
+  setVisibility(a, computes.getVisibility(), {});
+  a.valueShare = a.headsTogether = computes.getValueShare();
+  a.result = KernelResult::load(a.code, body.arguments);
+  loadRowSpaces(a, body, 1);
+  loadValues(a, body, 1);
+  a.given = body.operand(a.code, 0);
+  a.headsOfGiven = computes.getHeads();
+  a.longest = a.keyRows.longest(a.code);
+}
+
 namespace {
 /// The cached positions of a sequence: their number, the lists of their blocks, and the first
 /// position that a row reads, rounded down to the beginning of a block.

@@ -25,6 +25,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
+#include <numeric>
 #include <optional>
 
 namespace heddle {
@@ -93,7 +94,10 @@ struct AttentionTile {
   int64_t locationFilters = 0;
   mlir::Value filters = {}, locationWeights = {}, locationScratch = {}, locationPitch = {},
               lineKeys = {};
-  mlir::Value longest = {};        // keys of the longest sequence, with numbers per key
+  mlir::Value longest = {}; // keys of the longest sequence, with numbers per key
+  // Weights that another kernel has computed, [rows][headsOfGiven][longest].
+  mlir::Value given = {};
+  int64_t headsOfGiven = 0;
   bool isRaw = false;              // no softmax follows: scores lack the factor log2(e)
   mlir::Value scores = {};         // [rows][scorePitch], of the current keys
   mlir::Value scorePitch = {};     // elements from the scores of one row to those of the next
@@ -121,6 +125,12 @@ struct AttentionTile {
   /// Return the head of the keys, and of the values, for the current heads.
   mlir::Value keyHead() const { return code.divide(head, keyShare); }
   mlir::Value valueHead() const { return code.divide(head, valueShare); }
+  /// Numbers near a key, of all inputs of locations.
+  int64_t numbersNear() const {
+    return std::accumulate(
+        locations.begin(), locations.end(), int64_t{0},
+        [](int64_t sum, const LocationInput &input) { return sum + input.heads * input.taps; });
+  }
   /// Vectors of one row of values.
   int64_t valueVectors() const { return (valueSize + code.lanes - 1) / code.lanes; }
   /// Register tiles have this many vectors of keys or values, whatever their rows.
@@ -203,8 +213,12 @@ void loadScore(AttentionTile &a, const KernelBody &body);
 
 /// Returns the number of neighbouring heads that share keys and values; a tile has rows of all.
 int64_t headsTogether(dataflow::AttentionAttr computes);
-/// Loads everything that an attention kernel computes with.
+/// Load everything that a kernel of attention, or of one of its halves, computes with, except
+/// locations.
 void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::AttentionAttr computes);
+void loadAttention(AttentionTile &a, const KernelBody &body,
+                   dataflow::AttentionWeightsAttr computes);
+void loadAttention(AttentionTile &a, const KernelBody &body, dataflow::AttendAttr computes);
 
 /// Enters the sequence whose rows see the same keys as `row`, and returns the end of its rows. If
 /// rows are in the order of time, these are the next rows, before `rowEnd`, that see the same keys.
@@ -240,8 +254,13 @@ mlir::Value mostVisible(const AttentionTile &a, const TileRows &tile, mlir::Valu
 /// Returns the scratch for locations.
 ScratchElements locationElements(llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps,
                                  int64_t filters);
-/// Loads locations from input number `first` and those after it, in scratch from `scratch` on;
-/// returns the end of that scratch.
+/// Returns the number of lines: filters, or the numbers near a key if there are none.
+int64_t locationLines(llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps, int64_t filters);
+/// Loads the inputs of locations, from input number `first` on.
+void loadLocationInputs(AttentionTile &a, const KernelBody &body, int64_t first,
+                        llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps,
+                        int64_t filters);
+/// Does the same, and enters scratch for them from `scratch` on; returns the end of that scratch.
 mlir::Value loadLocations(AttentionTile &a, const KernelBody &body, int64_t first,
                           llvm::ArrayRef<int64_t> heads, llvm::ArrayRef<int64_t> taps,
                           int64_t filters, mlir::Value scratch);

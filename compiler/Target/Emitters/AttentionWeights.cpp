@@ -98,17 +98,7 @@ template <>
 void emit(VectorCode &code, const KernelBody &body, dataflow::AttentionWeightsAttr computes) {
   AttentionWeights a{{code, code.target.tileRows, computes.getKeySize()},
                      computes.getScale().getValue().convertToFloat()};
-  loadRowSpaces(a, body, 1);
-  a.longest = a.keyRows.longest(code);
-  setVisibility(a, computes.getVisibility(), computes.getHidden());
-  a.keyShare = a.headsTogether = computes.getKeyShare();
-  a.queryStride = body.kernel.getOperandBuffer(0).getRowElements();
-  a.result = KernelResult::load(code, body.arguments);
-  a.query = body.operand(code, 0);
-  loadKeys(a, body, 1);
-  loadBias(a, body, 2, computes.getBiasDistance());
-  loadScore(a, body);
-  a.isRaw = computes.getRaw();
+  loadAttention(a, body, computes);
   a.factors = body.arguments.scratch(code);
   a.scores = code.at(a.factors, kMostLanes);
   std::optional<int64_t> scores =

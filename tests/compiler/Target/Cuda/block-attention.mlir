@@ -80,6 +80,60 @@ dataflow.kernel @large : (!large, !large, !large) -> !large
   dataflow.yield %score
 } loc("large")
 
+// Four warps with eight rows each. A lane sums up the pairs of its four keys of a span.
+// CHECK: func.func @pairs.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 9216, 32, 1, 16, 1, 64>}
+// CHECK-NOT: arith.constant dense<{{.*}}> : vector<8xf32>
+// CHECK: %[[PAIR:.*]] = arith.subf {{.*}} : vector<4xf32>
+// CHECK: math.fma %{{.*}}, %[[PAIR]], %{{.*}} : vector<4xf32>
+// REPORT-DAG: what="sm_80: blocks of 128 threads for tiles of 32 rows and spans of 16 keys, sums over pairs in f32"{{.*}}where=pairs
+dataflow.kernel @pairs : (!x, !x, !x, !dataflow.buffer<[2, 32], f32>) -> !x
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true> {
+^bb0(%score: f32):
+  dataflow.yield %score
+} pairs {
+^bb0(%query: f32, %key: f32):
+  %0 = arith.subf %query, %key : f32
+  dataflow.yield %0
+} loc("pairs")
+
+// The rows of a step, in the order of time, see the keys of their sequences in a cache.
+// CHECK: func.func @steps.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 2, 1, 64>}
+// REPORT-DAG: what="sm_80: blocks of 64 threads for tiles of 64 rows and spans of 32 keys, products of f32"{{.*}}where=steps
+!steps = !dataflow.buffer<[steps, 64], f32>
+dataflow.kernel @steps : (!steps, !keys, !values) -> !steps
+    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 0.25 : f32, visibility = <all>> {
+^bb0(%score: f32):
+  dataflow.yield %score
+} loc("steps")
+
+// Weights: the maximum and the sum of a row, then its scores again. Each pass has two barriers.
+// CHECK: func.func @weights.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 16, 1, 64>}
+// CHECK-COUNT-2: nvvm.barrier0
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: arith.divf
+// CHECK-COUNT-2: nvvm.barrier0
+// CHECK: math.exp2
+// CHECK-NOT: nvvm.barrier0
+// REPORT-DAG: what="sm_80: blocks of 64 threads for tiles of 64 rows and spans of 32 keys, products of f32"{{.*}}where=weights
+!scores = !dataflow.buffer<[tokens, 2, longest], f32>
+dataflow.kernel @weights : (!x, !x) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 0.25 : f32, visibility = <causal>> {
+^bb0(%score: f32):
+  dataflow.yield %score
+} loc("weights")
+
+// Sums of values with given weights: the same tiles, without queries and keys.
+// CHECK: func.func @values.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 2, 1, 64>}
+// CHECK-COUNT-2: nvvm.barrier0
+// CHECK-NOT: nvvm.barrier0
+// REPORT-DAG: what="sm_80: blocks of 64 threads for tiles of 64 rows and spans of 32 keys, products of f32"{{.*}}where=values
+dataflow.kernel @values : (!scores, !values) -> !x
+    computes #dataflow.attend<heads = 2, valueSize = 32, visibility = <causal>> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+} loc("values")
+
+// CHECK: func.func @huge.sm_80
 // CHECK-NOT: block_work
 // REPORT-DAG: reason="sm_80: each thread computes rows alone: heads have 264 elements, expected at most 256"{{.*}}where=huge
 !huge = !dataflow.buffer<[tokens, 264], f32>
@@ -89,21 +143,30 @@ dataflow.kernel @huge : (!huge, !huge, !huge) -> !huge
   dataflow.yield %score
 } loc("huge")
 
-// REPORT-DAG: reason="sm_80: each thread computes rows alone: scores are sums over pairs of elements, expected products of rows"{{.*}}where=pairs
-dataflow.kernel @pairs : (!x, !x, !x, !dataflow.buffer<[2, 32], f32>) -> !x
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true> {
+// Filters of numbers near a key: a warp with eight rows, whose lines take as much memory as those of
+// fewer filters in a block of four warps.
+// CHECK: func.func @locations.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 32, {{[0-9]+}}, 8, 1, 8, 1, 64>}
+// CHECK: scf.for
+// REPORT-DAG: what="sm_80: blocks of 32 threads for tiles of 8 rows and spans of 16 keys, sums over pairs in f32"{{.*}}where=locations
+dataflow.kernel @locations : (!x, !x, !scores, !dataflow.buffer<[33, 6], f32>, !dataflow.buffer<[32, 33], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [2], locationTaps = [3], locationFilters = 33> {
 ^bb0(%score: f32):
   dataflow.yield %score
 } pairs {
 ^bb0(%query: f32, %key: f32):
   %0 = arith.addf %query, %key : f32
   dataflow.yield %0
-} loc("pairs")
+} loc("locations")
 
-// REPORT-DAG: reason="sm_80: each thread computes rows alone: rows are in the order of time, expected sequence by sequence"{{.*}}where=steps
-!steps = !dataflow.buffer<[steps, 64], f32>
-dataflow.kernel @steps : (!steps, !keys, !values) -> !steps
-    computes #dataflow.attention<heads = 2, keySize = 32, valueSize = 32, scale = 0.25 : f32, visibility = <all>> {
+// CHECK: func.func @many_lines.sm_80
+// CHECK-NOT: block_work
+// REPORT-DAG: reason="sm_80: each thread computes rows alone: a score depends on 130 numbers of the keys nearby, expected at most 96"{{.*}}where=many_lines
+dataflow.kernel @many_lines : (!x, !x, !scores, !dataflow.buffer<[32, 130], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores
+    computes #dataflow.attention_weights<heads = 2, keySize = 32, scale = 1.0 : f32, visibility = <all>, pairs = true, locationHeads = [2], locationTaps = [65]> {
 ^bb0(%score: f32):
   dataflow.yield %score
-} loc("steps")
+} pairs {
+^bb0(%query: f32, %key: f32):
+  %0 = arith.addf %query, %key : f32
+  dataflow.yield %0
+} loc("many_lines")
