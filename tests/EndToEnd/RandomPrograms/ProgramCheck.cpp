@@ -12,6 +12,7 @@
 
 #include <bit>
 #include <cmath>
+#include <span>
 
 using namespace mlir;
 
@@ -140,9 +141,10 @@ constexpr Way ways[] = {
 };
 } // namespace
 
-/// Runs sequences together in every way; returns the first difference from their results alone.
+/// Runs sequences together in these ways; returns the first difference from their results alone.
 static std::optional<Failure> compareWays(const Model &model, const TestProgram &program,
-                                          const std::vector<SequenceValues> &alone) {
+                                          const std::vector<SequenceValues> &alone,
+                                          std::span<const Way> ways) {
   Dice dice(1);
   const auto count = static_cast<int64_t>(program.sequences.size());
   for (const Way &way : ways) {
@@ -185,7 +187,8 @@ std::optional<Failure> ProgramCheck::checkTarget(const ProgramCompiler::Binary &
   const auto refused = [](const Status &status) {
     return Failure{Failure::Kind::Run, {}, "", std::string(status.message())};
   };
-  Result<Model> model = Model::load(binary.path, {.isa = target, .verifyWeights = true});
+  Result<Model> model =
+      Model::load(binary.path, {.isa = target, .verifyWeights = true, .device = device});
   if (!model.ok()) {
     return refused(model.status());
   }
@@ -210,7 +213,8 @@ std::optional<Failure> ProgramCheck::checkTarget(const ProgramCompiler::Binary &
   const auto twin = binary.twins.find(target);
   const auto same = twin == binary.twins.end() ? results.end() : results.find(twin->second);
   if (same == results.end()) {
-    return compareWays(*model, program, alone);
+    // A device other than processors is used by one thread.
+    return compareWays(*model, program, alone, device.empty() ? ways : std::span(ways, 1));
   }
   // The other target has shown that the same code gives these results in every way.
   for (size_t i = 0; i < alone.size(); ++i) {
@@ -226,8 +230,11 @@ std::optional<Failure> ProgramCheck::checkTarget(const ProgramCompiler::Binary &
   return {};
 }
 
-/// Returns the targets that both the compiler and this machine have.
-static std::vector<std::string> ownTargets() {
+/// Returns the targets that both the compiler and this machine have, or that of another device.
+static std::vector<std::string> targetsOf(const std::string &device) {
+  if (!device.empty()) {
+    return {"sm_80"};
+  }
   std::vector<std::string> own;
   const std::vector<std::string> machine = machineTargets();
   for (const TargetDescription &target : allTargets()) {
@@ -238,8 +245,16 @@ static std::vector<std::string> ownTargets() {
   return own;
 }
 
-ProgramCheck::ProgramCheck(const std::string &folder)
-    : targets(ownTargets()), compiler(folder, targets) {}
+ProgramCheck::ProgramCheck(const std::string &folder, std::string device)
+    : device(std::move(device)), targets(targetsOf(this->device)), compiler(folder, targets) {}
+
+std::vector<PassChoice> ProgramCheck::choices() const {
+  std::vector<PassChoice> all = passChoices();
+  // All passes, and none.
+  constexpr size_t few = 2;
+  all.resize(device.empty() ? all.size() : few);
+  return all;
+}
 
 std::optional<Failure> ProgramCheck::run(const TestProgram &program,
                                          const std::vector<PassChoice> &choices,

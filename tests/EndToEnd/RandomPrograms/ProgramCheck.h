@@ -50,8 +50,13 @@ Result<std::vector<SequenceBounds>> expectedValues(const TestProgram &program);
 
 class ProgramCheck {
 public:
-  /// Compiles into `folder`, for all targets that this machine has.
-  explicit ProgramCheck(const std::string &folder);
+  /// Compiles into `folder`, for all targets that this machine has; or, for a device other than
+  /// processors ("cuda"), for its first target.
+  explicit ProgramCheck(const std::string &folder, std::string device = "");
+
+  /// Returns the sets of passes to compile with: on other devices than processors few, because an
+  /// emulated one is slow.
+  std::vector<PassChoice> choices() const;
 
   /// Returns the first property that fails with these choices, on `targets`; if that is empty, on
   /// all.
@@ -85,6 +90,7 @@ private:
   /// The results of a binary for every sequence alone, by the targets that were checked.
   std::map<std::string, std::vector<SequenceValues>> results;
 
+  std::string device;
   std::vector<std::string> targets;
   ProgramCompiler compiler;
   Counts counted;

@@ -252,8 +252,26 @@ TargetTwins ProgramCompiler::twinsOf(const std::set<std::string> &functions) con
   return twins;
 }
 
+/// Returns whether a target's code is an image for a device, which is linked as a whole.
+static bool hasImages(ArrayRef<std::string> targets) {
+  return llvm::any_of(targets, [](const std::string &target) {
+    return findTarget(target)->backend->launchShape().unit() != manifest::LaunchUnit::None;
+  });
+}
+
 Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const TestProgram &program,
                                                       const PipelineOptions &options) {
+  ModelFacts facts;
+  facts.producer = "RandomProgramsTest";
+  facts.precision = "f32";
+  const std::string path = pathOf(linked.size());
+  if (hasImages(targets)) {
+    HEDDLE_ASSIGN(const CodeCache cache, CodeCache::open(folder + "/code"));
+    HEDDLE_TRY(runPhase(module, Phase::Kernels, options));
+    HEDDLE_TRY(runPhase(module, Phase::Llvm, options));
+    HEDDLE_TRY(linkModel(module, sourceOf(program), facts, path, &cache, {}));
+    return Binary{path, {}};
+  }
   HEDDLE_ASSIGN(const std::set<std::string> functions, generateCode(module, options));
   HEDDLE_ASSIGN(const std::string library, libraryOf(functions));
   // The code is elsewhere, but a binary has the targets of the module's kernels.
@@ -261,10 +279,6 @@ Result<ProgramCompiler::Binary> ProgramCompiler::link(ModuleOp module, const Tes
   for (const std::string &target : targets) {
     ModuleOp::create(builder, module.getLoc(), target);
   }
-  ModelFacts facts;
-  facts.producer = "RandomProgramsTest";
-  facts.precision = "f32";
-  const std::string path = pathOf(linked.size());
   HEDDLE_TRY(writeModel(module, {library, {}}, sourceOf(program), facts, path));
   return Binary{path, twinsOf(functions)};
 }

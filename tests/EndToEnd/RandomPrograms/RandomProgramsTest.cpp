@@ -8,6 +8,7 @@
 ///   HEDDLE_RANDOM_PROGRAMS  how many are compiled, however long it takes
 ///   HEDDLE_RANDOM_FIRST     the first seed
 ///   HEDDLE_RANDOM_PROGRAM   a program without its extension .mlir, which alone is tried
+///   HEDDLE_TEST_DEVICE      "cuda": programs run on the emulated GPU instead of the processor
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
@@ -49,6 +50,12 @@ std::string kindOf(const Failure &failure) {
   return fmt::format("{} {}", static_cast<int>(failure.kind), isMessage ? text : "");
 }
 
+/// Returns the device that programs run on; empty for the processor.
+std::string device() {
+  const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
+  return device == nullptr ? "" : device;
+}
+
 class RandomPrograms : public testing::Test {
 protected:
   /// Returns the property of a program that fails with these sets of passes, on these targets.
@@ -56,8 +63,8 @@ protected:
       const TestProgram &, const std::vector<PassChoice> &, const std::vector<std::string> &)>;
 
   /// Tries one program; on failure, reduces it and reports where the reduced one is.
-  static void expectHolds(const TestProgram &program, const std::string &name, const Judge &judge) {
-    const std::optional<Failure> failure = judge(program, passChoices(), {});
+  void expectHolds(const TestProgram &program, const std::string &name, const Judge &judge) {
+    const std::optional<Failure> failure = judge(program, check.choices(), {});
     if (!failure) {
       return;
     }
@@ -102,7 +109,7 @@ protected:
   }
 
   TemporaryFolder folder;
-  ProgramCheck check{folder.path()};
+  ProgramCheck check{folder.path(), device()};
   const Judge compiled = [this](const TestProgram &program, const std::vector<PassChoice> &choices,
                                 const std::vector<std::string> &targets) {
     return check.run(program, choices, targets);
