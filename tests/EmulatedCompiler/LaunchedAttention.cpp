@@ -91,8 +91,10 @@ double CompiledAttention::scoreOf(const AttentionSequence &sequence, int64_t row
     const int64_t ofQuery = head * shape.keySize + d;
     const int64_t ofKey = head / shape.keyShare * shape.keySize + d;
     const double q = double(sequence.queries[size_t(row * shape.queryWidth() + ofQuery)]);
-    const double k = double(sequence.keys[size_t(key * shape.keyWidth() + ofKey)]) +
-                     locationOf(sequence, row, d, key);
+    double k = double(sequence.keys[size_t(key * shape.keyWidth() + ofKey)]);
+    if (!shape.locationHeads.empty()) {
+      k += locationOf(sequence, row, d, key);
+    }
     product += shape.hasPairs ? double(pairWeights[size_t(ofQuery)]) * std::tanh(q + k) : q * k;
   }
   product *= double(shape.scale);
