@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 
@@ -190,6 +192,28 @@ KernelOutcome CompiledCodes::run(const CodesOperands &operands, const KernelLaun
                           {gpu.send(&rows, sizeof rows)}, launch);
   };
   return kernel.run(launch, size_t(shape.rows * shape.n), shape.n, send);
+}
+
+// --- expectations ------------------------------------------------------------------------------
+
+void expectRight(const CodesShape &shape, uint32_t seed, const std::string &target) {
+  SCOPED_TRACE(testing::Message() << shape.type << ": " << shape.n << " x " << shape.k << ", "
+                                  << shape.rows << " rows in " << shape.rowElements());
+  CompiledCodes product(shape, target);
+  const CodesOperands operands(shape, seed);
+  const KernelLaunch launch = product.launchOfAll();
+  EXPECT_GT(launch.shared, 16U) << "not computed by blocks";
+  operands.expectRight(launch, product.run(operands, launch));
+}
+
+void expectRightInAnyOrder(const CodesShape &shape) {
+  CompiledCodes product(shape);
+  const CodesOperands operands(shape, 8);
+  for (const char *const seed : {"1000", "2000", "3000"}) {
+    ::setenv("HEDDLE_EMULATOR_SEED", seed, 1);
+    operands.expectRight(product.launchOfAll(), product.run(operands, product.launchOfAll()));
+  }
+  ::unsetenv("HEDDLE_EMULATOR_SEED");
 }
 
 } // namespace heddle

@@ -87,6 +87,11 @@ private:
   CompiledKernel kernel;
 };
 
+/// Expects all elements of a product to be right, and blocks to compute it.
+void expectRight(const CodesShape &shape, uint32_t seed, const std::string &target = "sm_80");
+/// Expects the same for any order of threads.
+void expectRightInAnyOrder(const CodesShape &shape);
+
 } // namespace heddle
 
 #endif // HEDDLE_TESTS_EMULATEDCOMPILER_LAUNCHEDCODES_H

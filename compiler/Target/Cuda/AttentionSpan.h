@@ -166,12 +166,18 @@ void storeSpan(BlockCode &block, const SpanShape &shape, const SpanRows &rows,
 
 // --- scores --------------------------------------------------------------------------------------
 
-/// Converts the products of one row to scores for a softmax with powers of two, or to plain scores
-/// if no softmax follows: scales and maps them, adds biases and masks, and sets scores of unseen
-/// keys to minus infinity. `first` is the
-/// position of the first key of the span.
-mlir::Value spanScores(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
-                       const LaneRow &row, mlir::Value products, mlir::Value first, mlir::Value t);
+/// Returns SpanProducts::scores() of a warp that has rows, and zeros for others, which only load
+/// their part of keys and values.
+llvm::SmallVector<mlir::Value> productsOf(BlockCode &block, SpanProducts &products,
+                                          const SpanShape &shape, mlir::Value hasRows);
+/// Converts the products of a lane's rows to scores for a softmax with powers of two, or to plain
+/// scores if no softmax follows: scales and maps them, adds biases and masks, and sets scores of
+/// unseen keys to minus infinity. `first` is the position of the first key of the span.
+llvm::SmallVector<mlir::Value> spanScores(BlockCode &block, AttentionTile &a,
+                                          const SpanShape &shape, float scale,
+                                          llvm::ArrayRef<LaneRow> rows,
+                                          llvm::ArrayRef<mlir::Value> products, mlir::Value first,
+                                          mlir::Value t);
 
 /// The state of the online softmax of a lane's rows: maxima of whole rows, and sums over the lane's
 /// own keys.
@@ -201,6 +207,8 @@ public:
   llvm::SmallVector<mlir::Value> enterRows(mlir::Value g);
   /// Enters the range of keys that any row sees.
   void enterKeys();
+  /// Returns the first key of the first span in that range.
+  mlir::Value firstSpan() const;
 
   /// Returns the place in the tile of the lane's row number `i`.
   mlir::Value placeInTile(size_t i, const SpanThread &thread) const;

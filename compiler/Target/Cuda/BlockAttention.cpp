@@ -310,10 +310,8 @@ AttentionCode::State AttentionCode::begin(Value firstSpan, const SpanRows &keys)
 AttentionCode::State AttentionCode::attend(Value first, const State &state,
                                            ArrayRef<Value> products) {
   State after = state;
-  SmallVector<Value> scores;
-  for (auto [row, ofRow] : llvm::zip_equal(tile.rows, products)) {
-    scores.push_back(spanScores(block, a, shape, scale, row, ofRow, first, thread.t));
-  }
+  SmallVector<Value> scores =
+      spanScores(block, a, shape, scale, tile.rows, products, first, thread.t);
   const SmallVector<Value> corrections = updateSoftmax(block, after.softmax, scores);
   for (auto [i, sum] : llvm::enumerate(after.sums)) {
     sum = code.multiplyFloat(sum, corrections[i / static_cast<size_t>(shape.laneValues())]);
@@ -330,14 +328,7 @@ AttentionCode::State AttentionCode::next(Value first, const State &state, const 
   products->storeLines(tile, first);
   const SmallVector<Value> loaded = loadSpan(block, shape, values, first, tile.from, tile.to);
   block.barrier();
-  const SmallVector<Value> scores = block.choose(
-      hasRows, [&] { return products->scores(); },
-      [&] {
-        auto type = VectorType::get({shape.laneKeys()}, code.f32);
-        Value zeros =
-            arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
-        return SmallVector<Value>(laneRows(), zeros);
-      });
+  const SmallVector<Value> scores = productsOf(block, *products, shape, hasRows);
   storeSpan(block, shape, values, loaded, shape.valuesBegin());
   State after = state;
   // After the last span, this reloads its last key, which is not used.
@@ -359,7 +350,7 @@ void AttentionCode::emitTile(Value query, Value last) {
   products->takeQueries(queries, tile.rows);
   const SpanRows keys = tile.keysOrValues(/*areKeys=*/true),
                  values = tile.keysOrValues(/*areKeys=*/false);
-  Value firstSpan = code.multiply(code.divide(tile.from, shape.keys), shape.keys);
+  Value firstSpan = tile.firstSpan();
   auto carried = code.loop(firstSpan, tile.to, shape.keys, pack(begin(firstSpan, keys)),
                            [&](Value first, ValueRange state) {
                              return pack(next(first, unpack(state), keys, values));

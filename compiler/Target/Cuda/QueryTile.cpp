@@ -115,6 +115,10 @@ void QueryTile::enterKeys() {
   to = wide(lastRow.end);
 }
 
+Value QueryTile::firstSpan() const {
+  return code.multiply(code.divide(from, shape.keys), shape.keys);
+}
+
 Value QueryTile::placeInTile(size_t i, const SpanThread &thread) const {
   return code.add(code.add(before, thread.g), static_cast<int64_t>(i) * kLaneGroups);
 }

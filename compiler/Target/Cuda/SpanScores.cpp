@@ -131,9 +131,27 @@ Value ScoreCode::map(Value products, float scale) {
   return row.begin ? code.select(areBefore(row.begin), lowest, scores) : scores;
 }
 
-Value spanScores(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
-                 const LaneRow &row, Value products, Value first, Value t) {
-  return ScoreCode(block, a, shape, row, first, t).map(products, scale);
+SmallVector<Value> productsOf(BlockCode &block, SpanProducts &products, const SpanShape &shape,
+                              Value hasRows) {
+  VectorCode &code = block.code;
+  return block.choose(
+      hasRows, [&] { return products.scores(); },
+      [&] {
+        auto type = VectorType::get({shape.laneKeys()}, code.f32);
+        Value zeros =
+            arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
+        return SmallVector<Value>(static_cast<size_t>(shape.laneRows), zeros);
+      });
+}
+
+SmallVector<Value> spanScores(BlockCode &block, AttentionTile &a, const SpanShape &shape,
+                              float scale, ArrayRef<LaneRow> rows, ArrayRef<Value> products,
+                              Value first, Value t) {
+  SmallVector<Value> scores;
+  for (auto [row, ofRow] : llvm::zip_equal(rows, products)) {
+    scores.push_back(ScoreCode(block, a, shape, row, first, t).map(ofRow, scale));
+  }
+  return scores;
 }
 
 static Value sumOfRow(BlockCode &block, Value ofLane) {

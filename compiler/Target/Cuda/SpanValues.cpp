@@ -72,7 +72,7 @@ void SpanValues::emitTile(Value query, Value last) {
   tile.enterRows(thread.g);
   tile.enterKeys();
   const SpanRows values = tile.keysOrValues(/*areKeys=*/false);
-  Value begin = code.multiply(code.divide(tile.from, shape.keys), shape.keys);
+  Value begin = tile.firstSpan();
   SmallVector<Value> initial = loadFirstSpan(block, shape, values, begin, tile.from, tile.to);
   const size_t sums = tile.rows.size() * static_cast<size_t>(shape.laneValues());
   initial.append(sums, code.number(0));

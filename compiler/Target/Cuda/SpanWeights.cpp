@@ -24,15 +24,10 @@ SpanWeights::SpanWeights(BlockCode &block, AttentionTile &a, const SpanShape &sh
   assert(shape.units == Units::Fma && "weights are results in f32");
 }
 
-/// Returns the first key of the spans that the tile sees.
-Value SpanWeights::firstSpan() {
-  return code.multiply(code.divide(tile.from, shape.keys), shape.keys);
-}
-
 /// Goes over the spans that the tile sees. Returns what is carried last.
 SmallVector<Value> SpanWeights::overSpans(ValueRange carried, Span span) {
   const SpanRows keys = tile.keysOrValues(/*areKeys=*/true);
-  Value begin = firstSpan(), from = tile.from, to = tile.to;
+  Value begin = tile.firstSpan(), from = tile.from, to = tile.to;
   SmallVector<Value> initial = loadFirstSpan(block, shape, keys, begin, from, to);
   const size_t loads = initial.size();
   llvm::append_range(initial, carried);
@@ -44,14 +39,7 @@ SmallVector<Value> SpanWeights::overSpans(ValueRange carried, Span span) {
                           shape.keysBegin());
         products->storeLines(tile, first);
         block.barrier();
-        const SmallVector<Value> sums = block.choose(
-            hasRows, [&] { return products->scores(); },
-            [&] {
-              auto type = VectorType::get({shape.laneKeys()}, code.f32);
-              Value zeros = arith::ConstantOp::create(code.builder, code.location,
-                                                      code.builder.getZeroAttr(type));
-              return SmallVector<Value>(tile.rows.size(), zeros);
-            });
+        const SmallVector<Value> sums = productsOf(block, *products, shape, hasRows);
         // After the last span, this reloads its last key, which is not used.
         SmallVector<Value> next =
             loadSpan(block, shape, keys, code.add(first, shape.keys), from, to);
@@ -60,12 +48,10 @@ SmallVector<Value> SpanWeights::overSpans(ValueRange carried, Span span) {
         llvm::append_range(next, block.choose(
                                      hasRows,
                                      [&] {
-                                       SmallVector<Value> scores;
-                                       for (auto [row, own] : llvm::zip_equal(tile.rows, sums)) {
-                                         scores.push_back(spanScores(block, a, shape, scale, row,
-                                                                     own, first, thread.t));
-                                       }
-                                       return span(first, scores, before);
+                                       return span(first,
+                                                   spanScores(block, a, shape, scale, tile.rows,
+                                                              sums, first, thread.t),
+                                                   before);
                                      },
                                      [&] { return SmallVector<Value>(before); }));
         return next;
@@ -124,7 +110,7 @@ void SpanWeights::storeUnseen() {
   for (size_t row = 0; row < tile.rows.size(); ++row) {
     storeRow(row, [&](const SpanThread &here, Value place) {
       auto clear = [&](Value key) { code.storeScalar(code.number(0), code.at(place, key)); };
-      code.loop(here.t, firstSpan(), kLanesOfRow, clear);
+      code.loop(here.t, tile.firstSpan(), kLanesOfRow, clear);
       code.loop(code.add(end, here.t), a.keyCount, kLanesOfRow, clear);
     });
   }

@@ -24,7 +24,6 @@ private:
   using Values = llvm::SmallVector<mlir::Value>;
   /// Returns what is carried after a span, given its scores: a vector for each of the lane's rows.
   using Span = llvm::function_ref<Values(mlir::Value first, Values scores, mlir::ValueRange)>;
-  mlir::Value firstSpan();
   Values overSpans(mlir::ValueRange carried, Span span);
   SoftmaxState sumUp();
   mlir::Value weigh(mlir::Value scores, mlir::Value maximum, mlir::Value inverseSum);

@@ -199,11 +199,9 @@ SmallVector<Value> WarpgroupAttention::rowsOf(ValueRange registers, size_t count
 /// the sums of the spans before.
 SmallVector<Value> WarpgroupAttention::weightsOf(Value first, State &state,
                                                  SmallVector<Value> &corrections) {
-  SmallVector<Value> scores;
   const SmallVector<Value> products = rowsOf(state.products, static_cast<size_t>(shape.laneKeys()));
-  for (auto [row, ofRow] : llvm::zip_equal(tile.rows, products)) {
-    scores.push_back(spanScores(block, a, shape, scale, row, ofRow, first, thread.t));
-  }
+  SmallVector<Value> scores =
+      spanScores(block, a, shape, scale, tile.rows, products, first, thread.t);
   corrections = updateSoftmax(block, state.softmax, scores);
   SmallVector<Value> elements;
   for (Value row : scores) {
@@ -317,7 +315,7 @@ void WarpgroupAttention::store(ArrayRef<Value> weights, ArrayRef<Value> sums, Va
 void WarpgroupAttention::emitTile(Value query, Value last) {
   tile.enter(query, last);
   tile.enterKeys();
-  firstSpan = code.multiply(code.divide(tile.from, shape.keys), shape.keys);
+  firstSpan = tile.firstSpan();
   // One lane of each warp that has queries makes a stage empty.
   constexpr int64_t warps = kWarpgroupThreads / kWarpLanes;
   Value areAll = code.less(code.integer(kWarpgroupRows), tile.count);
