@@ -13,6 +13,7 @@
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -48,12 +49,6 @@ std::string kindOf(const Failure &failure) {
   const bool isMessage =
       failure.kind == Failure::Kind::Compile || failure.kind == Failure::Kind::Run;
   return fmt::format("{} {}", static_cast<int>(failure.kind), isMessage ? text : "");
-}
-
-/// Returns the device that programs run on; empty for the processor.
-std::string device() {
-  const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
-  return device == nullptr ? "" : device;
 }
 
 class RandomPrograms : public testing::Test {
@@ -109,7 +104,7 @@ protected:
   }
 
   TemporaryFolder folder;
-  ProgramCheck check{folder.path(), device()};
+  ProgramCheck check{folder.path(), onTestDevice().device};
   const Judge compiled = [this](const TestProgram &program, const std::vector<PassChoice> &choices,
                                 const std::vector<std::string> &targets) {
     return check.run(program, choices, targets);
