@@ -3,17 +3,27 @@
 # heddle_gtest, heddle_emulated_gpu, heddle_fuzzer. Leaves list sources and dependencies and hold no
 # logic.
 
-# heddle_library(NAME SOURCES... LINK targets...   [MLIR])
+# Which headers the files of targets begin with (PrecompiledHeaders.cmake), without MLIR and with it.
+set(HEDDLE_HEADERS heddle_library_headers)
+set(HEDDLE_MLIR_HEADERS heddle_mlir_headers)
+
+# heddle_library(NAME SOURCES... LINK targets... [MLIR | NO_RTTI])
 # MLIR: the library uses LLVM and MLIR headers, is compiled without RTTI and links libMLIR.so.
+# NO_RTTI: programs with MLIR, which are compiled without RTTI, link it too.
 function(heddle_library name)
-  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;NO_RTTI" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}
                              ${CMAKE_SOURCE_DIR}/runtime/include)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:heddle_warnings>)
   if(ARG_MLIR)
     heddle_use_mlir(${name})
-    heddle_reuse_headers(${name} heddle_mlir_headers)
+    heddle_reuse_headers(${name} ${HEDDLE_MLIR_HEADERS})
+  elseif(ARG_NO_RTTI)
+    target_compile_options(${name} PRIVATE -fno-rtti)
+    heddle_reuse_headers(${name} ${HEDDLE_HEADERS}_no_rtti)
+  else()
+    heddle_reuse_headers(${name} ${HEDDLE_HEADERS})
   endif()
 endfunction()
 
@@ -25,7 +35,7 @@ function(heddle_executable name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} $<BUILD_INTERFACE:heddle_warnings>)
   if(ARG_MLIR)
     heddle_use_mlir(${name})
-    heddle_reuse_headers(${name} heddle_mlir_headers)
+    heddle_reuse_headers(${name} ${HEDDLE_MLIR_HEADERS})
   endif()
 endfunction()
 
@@ -106,7 +116,7 @@ function(heddle_gtest name)
                              HEDDLE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(ARG_MLIR)
     heddle_use_mlir(${name})
-    heddle_reuse_headers(${name} heddle_mlir_headers)
+    heddle_reuse_headers(${name} ${HEDDLE_MLIR_HEADERS})
   else()
     heddle_reuse_headers(${name} heddle_test_headers)
   endif()
@@ -131,6 +141,9 @@ function(heddle_fuzzer name)
   heddle_sanitize(${name})
   if(ARG_MLIR)
     heddle_use_mlir(${name})
+    heddle_reuse_headers(${name} heddle_fuzzer_mlir_headers)
+  else()
+    heddle_reuse_headers(${name} heddle_fuzzer_headers)
   endif()
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)

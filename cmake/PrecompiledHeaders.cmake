@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers of others that most of our files begin with, parsed once for each kind of target: a
-# third of the time of a build from nothing. Files still include what they use; a build with
+# The headers that most of our files begin with, parsed once for each kind of target: more than half
+# of the time of a build from nothing. Files still include what they use; a build with
 # HEDDLE_PRECOMPILED_HEADERS=OFF (the presets dev and asan) shows whether they do.
 option(HEDDLE_PRECOMPILED_HEADERS "parse the most used headers of libraries once" ON)
 
 # heddle_precompiled_headers(NAME HEADERS... LINK targets... [MLIR]): a target that others reuse headers from.
 function(heddle_precompiled_headers name)
   cmake_parse_arguments(ARG "MLIR" "" "HEADERS;LINK" ${ARGN})
-  if(NOT HEDDLE_PRECOMPILED_HEADERS)
+  if(NOT HEDDLE_PRECOMPILED_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     return()
   endif()
   # Clang writes the headers' times into the result, which would make every build another.
@@ -30,16 +30,48 @@ function(heddle_reuse_headers target name)
   endif()
 endfunction()
 
+set(headers <algorithm> <array> <cmath> <cstring> <filesystem> <functional> <map> <memory> <optional>
+    <set> <span> <sstream> <string> <unordered_map> <variant> <vector> <flatbuffers/flatbuffers.h>
+    <fmt/format.h> <nlohmann/json.hpp>)
+heddle_precompiled_headers(heddle_library_headers HEADERS ${headers} LINK fmt::fmt)
+heddle_precompiled_headers(heddle_library_headers_no_rtti HEADERS ${headers} LINK fmt::fmt)
+if(TARGET heddle_library_headers)
+  target_compile_options(heddle_library_headers_no_rtti PRIVATE -fno-rtti)
+  # As in the folders of the libraries.
+  set_target_properties(heddle_library_headers heddle_library_headers_no_rtti PROPERTIES
+                        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endif()
 if(HEDDLE_BUILD_COMPILER)
-  heddle_precompiled_headers(heddle_mlir_headers MLIR HEADERS
-    <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h>
-    <mlir/Dialect/Math/IR/Math.h> <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>
-    <mlir/IR/PatternMatch.h> <mlir/Pass/Pass.h> <llvm/ADT/StringExtras.h>
-    <llvm/ADT/TypeSwitch.h>)
+  # What dialects, importers and the compiler include.
+  set(mlir_headers <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h>
+      <mlir/Dialect/Math/IR/Math.h> <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>
+      <mlir/IR/PatternMatch.h> <mlir/Pass/Pass.h> <llvm/ADT/StringExtras.h>
+      <llvm/ADT/TypeSwitch.h>)
+  heddle_precompiled_headers(heddle_mlir_headers MLIR HEADERS ${mlir_headers})
+  set(transformer_headers ${mlir_headers} <fmt/format.h>
+      ${CMAKE_SOURCE_DIR}/dialects/Transformer/Transformer.h)
+  heddle_precompiled_headers(heddle_transformer_headers MLIR HEADERS ${transformer_headers}
+    LINK heddle_transformer fmt::fmt)
+  set(dataflow_headers ${transformer_headers} <mlir/Dialect/LLVMIR/LLVMDialect.h>
+      ${CMAKE_SOURCE_DIR}/dialects/Dataflow/Dataflow.h)
+  heddle_precompiled_headers(heddle_dataflow_headers MLIR HEADERS ${dataflow_headers}
+    LINK heddle_dataflow fmt::fmt)
 endif()
 if(HEDDLE_BUILD_TESTS)
   find_package(GTest REQUIRED)
   heddle_precompiled_headers(heddle_test_headers HEADERS
-    <algorithm> <filesystem> <fmt/format.h> <fstream> <gtest/gtest.h> <random> <span> <string>
-    <vector> LINK GTest::gtest fmt::fmt)
+    ${headers} <fstream> <gtest/gtest.h> <random> LINK GTest::gtest fmt::fmt)
+  # Fuzz targets compile files of libraries again.
+  heddle_precompiled_headers(heddle_fuzzer_headers HEADERS ${headers} LINK fmt::fmt)
+  set(fuzzer_headers heddle_fuzzer_headers)
+  if(HEDDLE_BUILD_COMPILER)
+    heddle_precompiled_headers(heddle_fuzzer_mlir_headers MLIR HEADERS ${transformer_headers}
+      LINK heddle_transformer fmt::fmt)
+    list(APPEND fuzzer_headers heddle_fuzzer_mlir_headers)
+  endif()
+  foreach(target IN LISTS fuzzer_headers)
+    if(TARGET ${target})
+      target_compile_options(${target} PRIVATE -fsanitize=fuzzer)
+    endif()
+  endforeach()
 endif()
