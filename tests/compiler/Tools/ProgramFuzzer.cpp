@@ -198,7 +198,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     note("error", diagnostic.str());
     hasError |= diagnostic.getSeverity() == DiagnosticSeverity::Error && !diagnostic.str().empty();
   });
-  const StringRef text(reinterpret_cast<const char *>(data), size);
+  // The parser needs a terminating zero, and the importer gives it one.
+  const std::string text(reinterpret_cast<const char *>(data), size);
   if (const Status status = checkProgramText(text, "program.mlir"); !status.ok()) {
     require(!status.message().empty());
     return 0;
