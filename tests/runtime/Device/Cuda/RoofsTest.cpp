@@ -58,7 +58,7 @@ TEST_F(Roofs, ArePositiveAndFinite) {
     EXPECT_TRUE(std::isfinite(*rate));
   }
   // Three products for one.
-  EXPECT_EQ(*peak(Arithmetic::Tf32x3) * 3, *peak(Arithmetic::Tf32));
+  EXPECT_DOUBLE_EQ(*peak(Arithmetic::Tf32x3) * 3, *peak(Arithmetic::Tf32));
   for (const uint64_t bytes : {uint64_t(0), uint64_t(3), fewBytes, beyondCaches}) {
     const Result<double> rate = device->measureReading(1, bytes);
     ASSERT_EQ(rate.status().message(), "");
