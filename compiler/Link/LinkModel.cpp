@@ -5,6 +5,7 @@
 
 #include "base/ParallelFor.h"
 #include "compiler/Link/Linker.h"
+#include "compiler/Target/Emitters/Emitters.h"
 #include "formats/Binary/AppendSections.h"
 #include "formats/Binary/Layout.h"
 #include "heddle/Abi.h"
@@ -150,16 +151,10 @@ static Result<ManifestInputs> describe(ModuleOp module, const Weights &weights,
     return static_cast<uint32_t>(tileRowsOf(kernel, *findTarget(named.name)));
   };
   inputs.finishName = finishKernelName;
-  // Callers allocate one scratch memory for all kernels, so it must be large enough on every
-  // target.
-  inputs.scratch = [modules](dataflow::KernelOp kernel) {
-    ScratchSize most;
-    for (const auto &[nested, target] : modules) {
-      const KernelScratch scratch = target.backend->scratchOf(kernel);
-      most.fixed = std::max(most.fixed, scratch.fixed);
-      most.perLongest = std::max(most.perLongest, scratch.perLongest);
-    }
-    return most;
+  // Callers allocate one scratch memory for all kernels, so it is large enough on every target.
+  inputs.scratch = [](dataflow::KernelOp kernel) {
+    const KernelScratch scratch = kernelScratch(kernel);
+    return ScratchSize{scratch.fixed, scratch.perLongest};
   };
   for (const PlacedParameter &placed : weights.parameters()) {
     inputs.parameters[placed.parameter.getSymName()] = placed.place;

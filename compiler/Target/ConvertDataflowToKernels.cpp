@@ -92,6 +92,11 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
   emitFunction(
       module, kernel, kernel.getSymName(), target,
       [&](VectorCode &code, const KernelBody &body) { target.backend->emitKernel(code, body); });
+  if (target.backend->hasSections(kernel, target)) {
+    emitFunction(
+        module, kernel, mergeKernelName(kernel.getSymName()), target,
+        [&](VectorCode &code, const KernelBody &body) { target.backend->emitMerge(code, body); });
+  }
   if (kernel.hasFinish()) {
     emitFunction(
         module, kernel, finishKernelName(kernel.getSymName()), target,

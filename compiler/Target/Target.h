@@ -182,6 +182,11 @@ public:
   /// Writes the computation of a kernel into its function, with the emitter of its family or one of
   /// this back end.
   virtual void emitKernel(VectorCode &code, const KernelBody &body) const = 0;
+  /// Returns whether the work of a row can be divided into sections, whose partial results another
+  /// function merges (HeddleSections in heddle/Abi.h).
+  virtual bool hasSections(dataflow::KernelOp kernel, const TargetDescription &target) const = 0;
+  /// Writes that function.
+  virtual void emitMerge(VectorCode &code, const KernelBody &body) const = 0;
   /// Writes the norm of a kernel's finished rows into its function.
   virtual void emitFinish(VectorCode &code, const KernelBody &body) const = 0;
   /// What a kernel, or its finish, is called by whoever launches it.
@@ -192,8 +197,6 @@ public:
   /// `isShared` for functions that kernels share.
   virtual void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
                              bool isShared) const = 0;
-  /// Returns the scratch that a kernel needs on any target of the back end.
-  virtual KernelScratch scratchOf(dataflow::KernelOp kernel) const = 0;
   /// Translates a module of the llvm dialect. Not thread-safe: it uses the module's context.
   virtual Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
                                                         const TargetDescription &target) const = 0;
@@ -203,6 +206,8 @@ public:
 std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
 /// Returns the name of a norm as a separate kernel.
 std::string finishKernelName(llvm::StringRef kernel);
+/// Returns the name of the function that merges the partial results of a kernel.
+std::string mergeKernelName(llvm::StringRef kernel);
 
 /// Rows that a kernel whose rows share work computes together on a target: work is divided at
 /// multiples of it. One where rows share nothing.

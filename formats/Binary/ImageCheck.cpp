@@ -117,11 +117,14 @@ static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view 
                                                     unsigned(launch.unit())));
   }
   if (!hasImages) {
-    return launch.threads() == 0 && launch.shared() == 0
+    return launch.threads() == 0 && launch.shared() == 0 && launch.section_keys() == 0 &&
+                   launch.partial_bytes() == 0
                ? Status()
-               : HEDDLE_ERROR(DataLoss, fmt::format("{} threads and {} bytes of shared memory for "
-                                                    "a target without images",
-                                                    launch.threads(), launch.shared()));
+               : HEDDLE_ERROR(DataLoss, fmt::format("{} threads, {} bytes of shared memory "
+                                                    "and sections of {} keys for a target without "
+                                                    "images",
+                                                    launch.threads(), launch.shared(),
+                                                    launch.section_keys()));
   }
   if (launch.threads() == 0 || launch.threads() > mostBlockThreads ||
       launch.threads() % blockThreadsStep != 0 || launch.shared() > largestShared) {
@@ -130,6 +133,17 @@ static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view 
                                     "a multiple of {} up to {}, and at most {} bytes",
                                     launch.threads(), launch.shared(), blockThreadsStep,
                                     mostBlockThreads, largestShared));
+  }
+  // Offsets of partial results of up to 2^32 sections of a row fit into 64 bits.
+  const bool hasSections = launch.section_keys() != 0;
+  if (hasSections != (launch.partial_bytes() != 0) || (hasSections && launch.shared() == 0) ||
+      launch.partial_bytes() % sizeof(float) != 0 || launch.partial_bytes() > largestPartialBytes) {
+    return HEDDLE_ERROR(DataLoss,
+                        fmt::format("sections of {} keys with partial results of {} bytes and {} "
+                                    "bytes of shared memory, expected all or none, and a multiple "
+                                    "of {} up to {} bytes",
+                                    launch.section_keys(), launch.partial_bytes(), launch.shared(),
+                                    sizeof(float), largestPartialBytes));
   }
   if (!isEntryName(symbol)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("entry {}, expected a name of letters, digits, _ "

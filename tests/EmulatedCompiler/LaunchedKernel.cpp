@@ -58,11 +58,14 @@ EmulatedGpu::~EmulatedGpu() {
   call("cuDevicePrimaryCtxRelease_v2", 0);
 }
 
-void *EmulatedGpu::load(llvm::ArrayRef<char> image, const std::string &entry) {
-  void *function = nullptr;
+void EmulatedGpu::load(llvm::ArrayRef<char> image) {
   mustCall("cuModuleLoadDataEx", &module, static_cast<const void *>(image.data()), 0U,
            static_cast<int *>(nullptr), static_cast<void **>(nullptr));
-  mustCall("cuModuleGetFunction", &function, module, entry.c_str());
+}
+
+void *EmulatedGpu::entry(const std::string &name) {
+  void *function = nullptr;
+  mustCall("cuModuleGetFunction", &function, module, name.c_str());
   return function;
 }
 
@@ -82,10 +85,17 @@ uint64_t EmulatedGpu::send(const void *values, size_t bytes) {
 uint64_t EmulatedGpu::sendLaunch(const std::vector<uint64_t> &operands,
                                  const std::vector<uint64_t> &spaces, const KernelLaunch &launch) {
   const auto pointer = [](uint64_t address) { return reinterpret_cast<void *>(address); };
+  HeddleSections sections = {launch.sections, nullptr};
+  if (launch.sections > 1) {
+    const int64_t bytes = launch.rowEnd * launch.columnEnd * launch.sections * launch.partialBytes;
+    sections.partials = pointer(send(std::vector<float>(static_cast<size_t>(bytes) / sizeof(float),
+                                                        std::numeric_limits<float>::quiet_NaN())));
+  }
   const HeddleKernelContext context = {
       static_cast<void *const *>(pointer(send(operands))),
-      static_cast<const HeddleRows *const *>(pointer(send(spaces))), nullptr};
-  const HeddleDeviceLaunch record = {
+      static_cast<const HeddleRows *const *>(pointer(send(spaces))),
+      pointer(send(&sections, sizeof sections))};
+  HeddleDeviceLaunch record = {
       static_cast<const HeddleKernelContext *>(pointer(send(&context, sizeof context))),
       launch.rowBegin,
       launch.rowEnd,
@@ -93,6 +103,8 @@ uint64_t EmulatedGpu::sendLaunch(const std::vector<uint64_t> &operands,
       launch.columnEnd,
       1,
       0};
+  mergeRecord = send(&record, sizeof record);
+  record.column_end *= launch.sections;
   return send(&record, sizeof record);
 }
 
@@ -162,7 +174,9 @@ KernelLaunch CompiledKernel::launchOf(int64_t rows, int64_t columns) const {
   const TargetDescription &described = *findTarget(target);
   auto kernel = mlir::cast<dataflow::KernelOp>(mlir::SymbolTable::lookupSymbolIn(*module, name));
   const manifest::LaunchShape launch = described.backend->launchShapeOf(kernel, described);
-  return {0, rows, 0, columns, /*blocks=*/2, launch.threads(), launch.shared()};
+  KernelLaunch whole = {0, rows, 0, columns, /*blocks=*/2, launch.threads(), launch.shared()};
+  whole.partialBytes = launch.partial_bytes();
+  return whole;
 }
 
 KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int64_t rowElements,
@@ -176,14 +190,22 @@ KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int6
     image = code->images.front().second.bytes;
   }
   EmulatedGpu gpu;
-  void *const function =
-      gpu.load(image, findTarget(target)->backend->symbolOf(name, *findTarget(target)));
+  const auto entryOf = [&](const std::string &kernel) {
+    return gpu.entry(findTarget(target)->backend->symbolOf(kernel, *findTarget(target)));
+  };
+  gpu.load(image);
   const std::vector<float> nothing(count, std::numeric_limits<float>::quiet_NaN());
   const uint64_t memory = gpu.send(nothing);
   const HeddleResult result = {reinterpret_cast<void *>(memory), 0, 0, rowElements};
   const uint64_t record = send(gpu, gpu.send(&result, sizeof result), memory);
   takeBankUses();
-  const std::string report = gpu.run(function, record, launch);
+  std::string report = gpu.run(entryOf(name), record, launch);
+  if (report.empty() && launch.sections > 1) {
+    KernelLaunch merge = launch;
+    merge.threads = HEDDLE_MERGE_THREADS;
+    merge.shared = HEDDLE_ALIGNMENT;
+    report = gpu.run(entryOf(mergeKernelName(name)), gpu.recordOfMerge(), merge);
+  }
   return {report.empty() ? gpu.fetch(memory, count) : std::vector<float>(), report, takeBankUses()};
 }
 

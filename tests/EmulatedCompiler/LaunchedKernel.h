@@ -25,6 +25,10 @@ struct KernelLaunch {
   unsigned blocks = 2;
   unsigned threads = 128;
   unsigned shared = 0;
+  /// Into how many sections keys are divided among blocks (HeddleSections), and the bytes of a
+  /// partial result; columns are those of the kernel.
+  int64_t sections = 1;
+  int64_t partialBytes = 0;
 };
 
 /// The result, or the emulated GPU's report of an error; and the use of banks.
@@ -43,18 +47,21 @@ public:
   EmulatedGpu &operator=(const EmulatedGpu &) = delete;
   ~EmulatedGpu();
 
-  /// Returns the entry of an image.
-  void *load(llvm::ArrayRef<char> image, const std::string &entry);
+  void load(llvm::ArrayRef<char> image);
+  /// Returns an entry of the image.
+  void *entry(const std::string &name);
   uint64_t send(const void *values, size_t bytes);
   template <typename Element> uint64_t send(const std::vector<Element> &values) {
     return send(values.data(), values.size() * sizeof(Element));
   }
-  /// Sends the record of a launch: operands and row spaces are addresses.
+  /// Sends the record of a launch: operands and row spaces are addresses. If it has sections, their
+  /// memory initially contains NaN, and recordOfMerge() is the record of what merges them.
   uint64_t sendLaunch(const std::vector<uint64_t> &operands, const std::vector<uint64_t> &spaces,
                       const KernelLaunch &launch);
   /// Launches an entry with a record and waits for it; returns the report of an error, or an empty
   /// string.
   std::string run(void *function, uint64_t record, const KernelLaunch &launch);
+  uint64_t recordOfMerge() const { return mergeRecord; }
   std::vector<float> fetch(uint64_t address, size_t count);
 
 private:
@@ -62,6 +69,7 @@ private:
 
   std::vector<uint64_t> allocations;
   void *module = nullptr;
+  uint64_t mergeRecord = 0;
 };
 
 /// The code of one kernel for a GPU, in the llvm dialect.

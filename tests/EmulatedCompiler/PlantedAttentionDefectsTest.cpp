@@ -46,16 +46,21 @@ void noEdges(LLVM::LLVMFuncOp function) {
   }
 }
 
-/// Erases the last vector store of a thread, which writes to shared memory.
-void oneStoreMissing(LLVM::LLVMFuncOp function) {
-  LLVM::StoreOp last;
+/// Returns the stores of a thread to shared memory that have so many numbers: four of a span, or
+/// two of a row between sections.
+SmallVector<LLVM::StoreOp> storesOf(LLVM::LLVMFuncOp function, int64_t numbers) {
+  SmallVector<LLVM::StoreOp> stores;
   for (LLVM::StoreOp store : all<LLVM::StoreOp>(function)) {
-    if (isa<VectorType>(store.getValue().getType())) {
-      last = store;
+    auto vector = dyn_cast<VectorType>(store.getValue().getType());
+    if (vector && vector.getNumElements() == numbers) {
+      stores.push_back(store);
     }
   }
-  last->erase();
+  return stores;
 }
+
+void oneStoreMissing(LLVM::LLVMFuncOp function) { storesOf(function, 4).back().erase(); }
+void noSumBefore(LLVM::LLVMFuncOp function) { storesOf(function, 2).front().erase(); }
 
 template <int32_t bytes> void matrixElsewhere(LLVM::LLVMFuncOp function) {
   NVVM::LdMatrixOp load = all<NVVM::LdMatrixOp>(function).back();
@@ -85,6 +90,7 @@ const Defect kDefects[] = {
     {"keysStoredEarly", kF32, valuesBeforeScores, kRace},
     {"noEdges", kF32, noEdges, "reads [0-9]+ bytes that are in no allocation of the GPU"},
     {"oneStoreMissing", kF32, oneStoreMissing, kNotWritten},
+    {"noSumBeforeTheFirstSection", kF32, noSumBefore, kNotWritten},
     {"oneLaneElsewhere", kF32, oneLaneElsewhere<NVVM::ShflOp>,
      "deadlock: 31 threads of warp 1 wait at shfl.bfly, which 1 never reach"},
     {"tooLittleShared", kF32, nothing,

@@ -110,11 +110,13 @@ void oneGroupTooFew(LLVM::LLVMFuncOp function) {
   addTo(wait->getOpOperand(static_cast<unsigned>(registersOf(wait))), 1);
 }
 
-/// Erases the last store to shared memory of the producer, or of a warpgroup with queries.
+/// Erases the last store of 16 bytes to shared memory of the producer, or of a warpgroup with
+/// queries.
 template <bool isLast> void oneStoreMissing(LLVM::LLVMFuncOp function) {
   SmallVector<LLVM::StoreOp> stores;
   for (LLVM::StoreOp store : all<LLVM::StoreOp>(function)) {
-    if (isa<VectorType>(store.getValue().getType())) {
+    auto vector = dyn_cast<VectorType>(store.getValue().getType());
+    if (vector && vector.getNumElements() == 4) {
       stores.push_back(store);
     }
   }

@@ -66,7 +66,8 @@ struct Launched {
 std::vector<float> Launched::results(const std::string &target) const {
   const RoofKernel &info = infoOf(roof);
   EmulatedGpu gpu;
-  void *const function = gpu.load(imageFor(target), info.entry);
+  gpu.load(imageFor(target));
+  void *const function = gpu.entry(info.entry);
   const std::vector<float> nothing(threads(), std::nanf(""));
   const uint64_t memory = gpu.send(nothing);
   const uint64_t read = words.empty() ? 0 : gpu.send(words);

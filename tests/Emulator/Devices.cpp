@@ -49,12 +49,17 @@ std::string describeLeaks() {
          describeMemory();
 }
 
+} // namespace
+
+int multiprocessors() { return int(setting("HEDDLE_EMULATOR_MULTIPROCESSORS", 2)); }
+
+namespace {
 /// Returns the value of a CUdevice_attribute that the runtime reads.
 int valueOf(int attribute) {
   const auto capability = int(setting("HEDDLE_EMULATOR_CAPABILITY", 90));
   switch (attribute) {
   case 16:
-    return multiprocessors;
+    return multiprocessors();
   case 75:
     return capability / 10;
   case 76:

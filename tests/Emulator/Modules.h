@@ -8,9 +8,10 @@
 
 namespace heddle::emulator {
 
-/// The multiprocessors of the emulated GPU, and the shared memory that a block may use. There are
-/// few multiprocessors, so that kernels have more pieces of work than callers.
-inline constexpr int multiprocessors = 2;
+/// Returns the multiprocessors of the emulated GPU. There are few by default, so that kernels have
+/// more pieces of work than callers.
+int multiprocessors();
+/// The shared memory that a block may use.
 inline constexpr int sharedOfBlock = 227 * 1024;
 
 /// Returns for example "1 modules"; empty if all were released.

@@ -7,9 +7,12 @@
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Session/DecodedLogits.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <fstream>
 
 namespace heddle {
 namespace {
@@ -289,6 +292,42 @@ INSTANTIATE_TEST_SUITE_P(SharedHeads, GroupedAttention,
                                          Heads{8, 4, 2, 12, 20}, Heads{12, 4, 6, 5, 7, 3},
                                          Heads{5, 1, 5, 9, 33}, Heads{4, 4, 1, 32, 8, 2},
                                          Heads{9, 3, 1, 64, 48}));
+
+/// Sources with more keys than a section has, which blocks of a GPU divide among themselves.
+class ManyKeys : public GroupedAttention {};
+
+/// Returns how often the emulated GPU has launched a kernel that merges sections.
+int64_t mergesInJournal() {
+  const char *const path = std::getenv("HEDDLE_EMULATOR_JOURNAL");
+  std::ifstream journal(path == nullptr ? "" : path);
+  int64_t merges = 0;
+  for (std::string line; std::getline(journal, line);) {
+    merges += line.starts_with("cuLaunchKernel") && line.find("$$merge") != std::string::npos;
+  }
+  return merges;
+}
+
+TEST_P(ManyKeys, HaveTheSameBitsForAnyNumberOfRows) {
+  const std::string fused = compile(), unfused = compile({"--disable-pass=fuse-attention"});
+  ASSERT_FALSE(fused.empty() || unfused.empty());
+  Result<Model> model = Model::load(fused, onTestDevice());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Result<std::unique_ptr<PagedDecoder>> created = PagedDecoder::create(*model, {});
+  ASSERT_TRUE(created.ok()) << created.status().message();
+  PagedDecoder &decoder = **created;
+  std::mt19937 random(17);
+  const Tokens source = randomTokens(random, 1060, words), target = randomTokens(random, 24, words);
+  const std::vector<float> whole = logitsOf(decoder, source, target, {24});
+  const std::unique_ptr<PagedDecoder> plain = decoderOf(unfused, "", 1);
+  EXPECT_LE(largestDifference(whole, logitsOf(*plain, source, target, {24})), 2e-5f);
+  const int64_t before = mergesInJournal();
+  EXPECT_EQ(logitsOf(decoder, source, target, std::vector<size_t>(24, 1)), whole);
+  EXPECT_EQ(logitsOf(decoder, source, target, {2, 5, 1, 16}), whole);
+  // The journal is that of the emulated GPU with enough multiprocessors.
+  EXPECT_EQ(mergesInJournal() > before, std::getenv("HEDDLE_EMULATOR_MULTIPROCESSORS") != nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(SharedHeads, ManyKeys, testing::Values(Heads{2, 1, 1, 8, 8}));
 
 } // namespace
 } // namespace heddle

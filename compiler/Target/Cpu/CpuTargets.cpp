@@ -41,15 +41,17 @@ public:
   void emitFinish(VectorCode &code, const KernelBody &body) const override {
     emitRowNorms(code, body);
   }
+  /// A thread has all keys of its rows.
+  bool hasSections(dataflow::KernelOp, const TargetDescription &) const override { return false; }
+  void emitMerge(VectorCode &, const KernelBody &) const override {
+    llvm_unreachable("no kernel has sections");
+  }
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const override {
     return kernelFunctionName(kernel, target.name);
   }
   void addEntries(mlir::ModuleOp, const TargetDescription &) const override {}
   void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
                      bool isShared) const override;
-  KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
-    return kernelScratch(kernel);
-  }
   Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
                                                 const TargetDescription &target) const override {
     return translateToCpu(module, target);

@@ -190,8 +190,9 @@ llvm::SmallVector<mlir::Value> updateSoftmax(BlockCode &block, SoftmaxState &sta
                                              llvm::MutableArrayRef<mlir::Value> scores);
 /// Returns 2^(score - maximum) for the scores of a row.
 mlir::Value weightsOf(VectorCode &code, mlir::Value scores, mlir::Value maximum);
-/// Returns the inverses of the sums of a lane's rows, over all lanes of each.
-llvm::SmallVector<mlir::Value> inverseSums(BlockCode &block, llvm::ArrayRef<mlir::Value> ofLane);
+/// Returns the sums of a lane's rows over all lanes of each, and the inverses of numbers.
+llvm::SmallVector<mlir::Value> sumsOfRows(BlockCode &block, llvm::ArrayRef<mlir::Value> ofLane);
+llvm::SmallVector<mlir::Value> inverses(VectorCode &code, llvm::ArrayRef<mlir::Value> numbers);
 
 // --- a tile of queries ---------------------------------------------------------------------------
 
@@ -221,6 +222,19 @@ public:
   /// begin at `address`, `stride` elements apart; null if they are known not to be.
   mlir::Value areAligned(mlir::Value address, int64_t stride, int64_t size) const;
 
+  int64_t laneRows() const { return shape.laneRows; }
+  /// Goes over the lane's sums of values, laneValues() for each of its rows: calls `useRow` for
+  /// each row that the tile has, which calls `useSums`, and this calls `use` for each sum that
+  /// belongs to a column of the row's head.
+  void
+  overSums(llvm::ArrayRef<mlir::Value> sums, const SpanThread &thread,
+           llvm::function_ref<SpanProducts::Column(int64_t)> columnOf,
+           llvm::function_ref<void(size_t row, llvm::function_ref<void()> useSums)> useRow,
+           llvm::function_ref<void(size_t row, mlir::Value column, mlir::Value sum)> use) const;
+  /// Returns the address of the result of a row's head in a column.
+  mlir::Value resultAt(const LaneRow &row, mlir::Value column) const;
+  /// Stores a number of the result.
+  void storeNumber(mlir::Value number, mlir::Value address) const;
   /// Stores result[row][head] = sums of values, laneValues() for each of the lane's rows, times the
   /// row's factor; without factors, the sums.
   void store(llvm::ArrayRef<mlir::Value> factors, llvm::ArrayRef<mlir::Value> sums,

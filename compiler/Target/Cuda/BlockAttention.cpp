@@ -9,11 +9,15 @@
 ///       scores; store its values; load the next keys; barrier;
 ///       softmax; add values
 ///
+/// The spans of a tile are those of a section of its keys (KeySections.h), one section after
+/// another.
+///
 /// Two barriers per span are enough: keys are stored after the barrier that follows their last use,
 /// and so are values. Loads are in flight while the preceding products are computed.
 #include "compiler/Target/Cuda/BlockAttention.h"
 
 #include "compiler/Parameters/FloatProducts.h"
+#include "compiler/Target/Cuda/KeySections.h"
 #include "compiler/Target/Cuda/SpanValues.h"
 #include "compiler/Target/Cuda/SpanWeights.h"
 #include "compiler/Target/Cuda/WarpgroupAttention.h"
@@ -57,13 +61,16 @@ struct AttentionForm {
   bool hasPairs = false;
   /// Lines of locations.
   int64_t lines = 0;
-  /// Heads that share keys and values.
-  int64_t together;
+  /// Heads, and those that share keys and values.
+  int64_t heads, together;
   dataflow::Arithmetic arithmetic = dataflow::Arithmetic::F32;
 
   int64_t size() const { return std::max(keySize, valueSize); }
   bool isOfWeights() const { return valueSize == 0; }
   bool hasGivenWeights() const { return keySize == 0; }
+  /// Whether keys are divided into sections: otherwise a result is no sum of values with weights
+  /// that a softmax has computed.
+  bool hasSections() const { return !isOfWeights() && !hasGivenWeights(); }
 };
 } // namespace
 
@@ -72,16 +79,16 @@ template <typename Computes> static int64_t linesOf(Computes computes) {
                        computes.getLocationFilters());
 }
 
-/// Returns the form of attention, or of one of its halves; nullopt for other families.
-static std::optional<AttentionForm> formOf(dataflow::KernelOp kernel) {
-  using Form = std::optional<AttentionForm>;
-  return llvm::TypeSwitch<Attribute, Form>(kernel.getComputes())
+/// Returns the form of attention, or of one of its halves.
+static AttentionForm formOf(dataflow::KernelOp kernel) {
+  return llvm::TypeSwitch<Attribute, AttentionForm>(kernel.getComputes())
       .Case([](dataflow::AttentionAttr computes) {
         return AttentionForm{.keySize = computes.getKeySize(),
                              .valueSize = computes.getValueSize(),
                              .scale = computes.getScale().getValue().convertToFloat(),
                              .hasPairs = computes.getPairs(),
                              .lines = linesOf(computes),
+                             .heads = computes.getHeads(),
                              .together = headsTogether(computes),
                              .arithmetic = computes.getArithmetic()};
       })
@@ -90,13 +97,14 @@ static std::optional<AttentionForm> formOf(dataflow::KernelOp kernel) {
                              .scale = computes.getScale().getValue().convertToFloat(),
                              .hasPairs = computes.getPairs(),
                              .lines = linesOf(computes),
+                             .heads = computes.getHeads(),
                              .together = computes.getKeyShare()};
       })
       .Case([](dataflow::AttendAttr computes) {
         return AttentionForm{.valueSize = computes.getValueSize(),
+                             .heads = computes.getHeads(),
                              .together = computes.getValueShare()};
-      })
-      .Default([](Attribute) { return Form(); });
+      });
 }
 
 /// Returns why blocks cannot compute an attention kernel; empty if they can.
@@ -155,7 +163,13 @@ struct Choice {
   bool isByWarpgroups;
 
   int64_t threads() const { return isByWarpgroups ? kAttentionThreads : shape.threads(); }
-  int64_t bytes() const { return isByWarpgroups ? WarpgroupSpans(shape).bytes() : shape.bytes(); }
+  /// Bytes of shared memory before what sections need, and all of them.
+  int64_t bytesOfSpans() const {
+    return isByWarpgroups ? WarpgroupSpans(shape).bytes() : shape.bytes();
+  }
+  int64_t bytes(const AttentionForm &form) const {
+    return bytesOfSpans() + (form.hasSections() ? sectionBytes(shape.rows()) : 0);
+  }
 };
 } // namespace
 
@@ -175,27 +189,31 @@ static Choice choose(dataflow::KernelOp kernel, const AttentionForm &form,
   return {shapeOf(units, keySize, valueSize), /*isByWarpgroups=*/false};
 }
 
-bool isBlockAttention(dataflow::KernelOp kernel) {
-  const std::optional<AttentionForm> form = formOf(kernel);
-  return form && problemOf(kernel, *form).empty();
-}
-
 std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel,
                                         const TargetDescription &target) {
-  if (!isBlockAttention(kernel)) {
+  const AttentionForm form = formOf(kernel);
+  if (!problemOf(kernel, form).empty()) {
     return std::nullopt;
   }
-  const AttentionForm form = *formOf(kernel);
   const Choice choice = choose(kernel, form, target);
   const int64_t most = std::max<int64_t>(choice.shape.rows() / form.together, 1);
   // Few rows are spread over more blocks: they are steps of several sequences, which see different
   // keys, or one or two texts.
   const int64_t few = kernel.getOperandCache(1) ? 2 : 16;
   return BlockWork{choice.threads(),
-                   choice.bytes(),
+                   choice.bytes(form),
                    {most, form.together},
                    {std::min(most, few), form.together},
-                   /*fewRows=*/64};
+                   /*fewRows=*/64,
+                   // Blocks of warpgroups limit the registers themselves.
+                   choice.isByWarpgroups ? kAnyBlocks : 1};
+}
+
+int64_t partialBytes(dataflow::KernelOp kernel) {
+  const AttentionForm form = formOf(kernel);
+  return form.hasSections() && problemOf(kernel, form).empty()
+             ? partialNumbers(form.valueSize) * static_cast<int64_t>(sizeof(float))
+             : 0;
 }
 
 static std::string nameOf(Units units) {
@@ -212,23 +230,18 @@ static std::string nameOf(Units units) {
   llvm_unreachable("every kind of units is handled");
 }
 
-std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel,
-                                               const TargetDescription &target) {
-  const std::optional<AttentionForm> form = formOf(kernel);
-  if (!form) {
-    return std::nullopt;
-  }
-  const std::string problem = problemOf(kernel, *form);
+KernelChoice attentionChoice(dataflow::KernelOp kernel, const TargetDescription &target) {
+  const AttentionForm form = formOf(kernel);
+  const std::string problem = problemOf(kernel, form);
   if (!problem.empty()) {
-    return AttentionChoice{false, "each thread computes rows alone: " + problem};
+    return {false, "each thread computes rows alone: " + problem};
   }
-  const Choice choice = choose(kernel, *form, target);
-  return AttentionChoice{
-      true, "blocks of " + std::to_string(choice.threads()) + " threads for tiles of " +
-                std::to_string(choice.shape.rows()) + " rows and spans of " +
-                std::to_string(choice.shape.keys) + " keys, " +
-                (form->hasPairs ? "sums over pairs in " : "products of ") +
-                nameOf(choice.shape.units) + (choice.isByWarpgroups ? " by warpgroups" : "")};
+  const Choice choice = choose(kernel, form, target);
+  return {true, "blocks of " + std::to_string(choice.threads()) + " threads for tiles of " +
+                    std::to_string(choice.shape.rows()) + " rows and spans of " +
+                    std::to_string(choice.shape.keys) + " keys, " +
+                    (form.hasPairs ? "sums over pairs in " : "products of ") +
+                    nameOf(choice.shape.units) + (choice.isByWarpgroups ? " by warpgroups" : "")};
 }
 
 // --- a tile --------------------------------------------------------------------------------------
@@ -237,8 +250,10 @@ namespace {
 
 class AttentionCode {
 public:
-  AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale);
-  void emitTile(Value query, Value last);
+  AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
+                const KeySections &sections);
+  /// Emits the section of a tile after the one that ends at `after`.
+  KeySection emitSection(Value query, Value last, Value after);
 
 private:
   /// The values that are carried from span to span.
@@ -254,12 +269,14 @@ private:
   State begin(Value firstSpan, const SpanRows &keys);
   State next(Value first, const State &state, const SpanRows &keys, const SpanRows &values);
   State attend(Value first, const State &state, ArrayRef<Value> products);
+  State attend(const SpanRows &keys, const SpanRows &values);
 
   BlockCode &block;
   VectorCode &code;
   AttentionTile &a;
   const SpanShape &shape;
   const float scale;
+  const KeySections &sections;
   const SpanThread thread;
   const std::unique_ptr<SpanProducts> products;
   QueryTile tile;
@@ -268,8 +285,8 @@ private:
 } // namespace
 
 AttentionCode::AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape &shape,
-                             float scale)
-    : block(block), code(block.code), a(a), shape(shape), scale(scale),
+                             float scale, const KeySections &sections)
+    : block(block), code(block.code), a(a), shape(shape), scale(scale), sections(sections),
       thread(SpanThread::load(block)),
       products(shape.units == Units::Fma ? fmaSpanProducts(block, a, shape, thread)
                                          : tensorSpanProducts(block, shape, thread)),
@@ -343,24 +360,35 @@ AttentionCode::State AttentionCode::next(Value first, const State &state, const 
   return after;
 }
 
-void AttentionCode::emitTile(Value query, Value last) {
+/// Returns the state after the last span of the tile's keys.
+AttentionCode::State AttentionCode::attend(const SpanRows &keys, const SpanRows &values) {
+  Value firstSpan = tile.firstSpan();
+  return unpack(code.loop(firstSpan, tile.to, shape.keys, pack(begin(firstSpan, keys)),
+                          [&](Value first, ValueRange state) {
+                            return pack(next(first, unpack(state), keys, values));
+                          }));
+}
+
+KeySection AttentionCode::emitSection(Value query, Value last, Value after) {
   tile.enter(query, last);
+  const KeySection section = sections.enter(tile, after, thread);
   const SmallVector<Value> queries = tile.enterRows(thread.g);
-  tile.enterKeys();
   products->takeQueries(queries, tile.rows);
   const SpanRows keys = tile.keysOrValues(/*areKeys=*/true),
                  values = tile.keysOrValues(/*areKeys=*/false);
-  Value firstSpan = tile.firstSpan();
-  auto carried = code.loop(firstSpan, tile.to, shape.keys, pack(begin(firstSpan, keys)),
-                           [&](Value first, ValueRange state) {
-                             return pack(next(first, unpack(state), keys, values));
-                           });
-  const State state = unpack(carried);
-  tile.store(inverseSums(block, state.softmax.sums), state.sums, thread,
-             [&](int64_t i) { return products->columnOf(i); });
+  const State state = attend(keys, values);
+  sections.store(section, shape, query, last, state.softmax, state.sums, SpanThread::load,
+                 [&](int64_t i) { return products->columnOf(i); });
+  return section;
 }
 
 // --- the kernel ----------------------------------------------------------------------------------
+
+/// A block merges the sections of a row and a head. Shared memory marks a launch whose threads
+/// cooperate.
+static constexpr BlockPiece kMergedPiece = {1, 1};
+static constexpr BlockWork mergeWork = {kMergeThreads, kSharedAlignment, kMergedPiece, kMergedPiece,
+                                        /*fewRows=*/0, kRowBlocks};
 
 static AttentionTile prepare(VectorCode &code, const KernelBody &body, const SpanShape &shape) {
   AttentionTile a{code, shape.rows(), shape.keySize, shape.valueSize};
@@ -381,18 +409,19 @@ static AttentionTile prepare(VectorCode &code, const KernelBody &body, const Spa
   return a;
 }
 
-/// Emits the tiles of a call: sequence by sequence, and for each sequence the heads that share
-/// keys.
+/// Emits the tiles of a call for heads [first, second): sequence by sequence, and for each sequence
+/// the heads that share keys.
 static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
+                      const std::pair<Value, Value> &heads,
                       llvm::function_ref<void(Value row, Value query, Value last)> emitTile) {
   VectorCode &code = a.code;
   const int64_t together = a.headsTogether;
   code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value last = code.smaller(enterSequence(a, row, arguments.rowEnd), arguments.rowEnd);
-    code.walk(arguments.columnBegin, arguments.columnEnd, [&](Value head) {
+    code.walk(heads.first, heads.second, [&](Value head) {
       // The division of heads among blocks may split heads that share keys.
       Value next = code.multiply(code.add(code.divide(head, together), 1), together);
-      next = code.smaller(next, arguments.columnEnd);
+      next = code.smaller(next, heads.second);
       a.head = head;
       Value from = row, to = last;
       if (together > 1) {
@@ -408,10 +437,10 @@ static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
   });
 }
 
-/// Calls `emit` with the code and the operands of one tile, for the heads of `a` and the sequence
-/// of `row`. The addresses of operands, the sequence and what follows from the thread's index are
-/// loaded and computed for each tile, so that they need no registers in the loops over sequences
-/// and heads, and a warpgroup only keeps what it uses.
+/// Calls `emit` with the code and the operands of one tile or section, for the heads of `a` and the
+/// sequence of `row`. The addresses of operands, the sequence and what follows from the thread's
+/// index are loaded and computed for each of them, so that they need no registers in the loops over
+/// sequences, heads and sections, and a warpgroup only keeps what it uses.
 static void emitApart(BlockCode &block, const AttentionTile &a, KernelBody body,
                       const SpanShape &shape, Value row,
                       llvm::function_ref<void(BlockCode &, AttentionTile &)> emit) {
@@ -434,16 +463,15 @@ static void emitApart(BlockCode &block, const AttentionTile &a, KernelBody body,
 void emitBlockAttention(VectorCode &code, const KernelBody &body) {
   blockAttention(body.kernel, code.target)->note(body.function);
   BlockCode block(code, body.function);
-  const AttentionForm form = *formOf(body.kernel);
+  const AttentionForm form = formOf(body.kernel);
   const Choice choice = choose(body.kernel, form, code.target);
   const SpanShape &shape = choice.shape;
   AttentionTile a = prepare(code, body, shape);
-  if (choice.isByWarpgroups || form.isOfWeights() || form.hasGivenWeights()) {
-    emitTiles(a, body.arguments, [&](Value row, Value query, Value last) {
+  const auto heads = headsOfCall(code, body.arguments, form.heads);
+  if (!form.hasSections()) {
+    emitTiles(a, body.arguments, heads, [&](Value row, Value query, Value last) {
       emitApart(block, a, body, shape, row, [&](BlockCode &inTile, AttentionTile &own) {
-        if (choice.isByWarpgroups) {
-          WarpgroupAttention(inTile, own, shape, form.scale).emitTile(query, last);
-        } else if (form.hasGivenWeights()) {
+        if (form.hasGivenWeights()) {
           SpanValues(inTile, own, shape).emitTile(query, last);
         } else {
           SpanWeights(inTile, own, shape, form.scale).emitTile(query, last);
@@ -452,9 +480,32 @@ void emitBlockAttention(VectorCode &code, const KernelBody &body) {
     });
     return;
   }
-  AttentionCode attention(block, a, shape, form.scale);
-  emitTiles(a, body.arguments,
-            [&](Value /*row*/, Value query, Value last) { attention.emitTile(query, last); });
+  const KeySections sections(block, a, body.arguments, form.heads, choice.bytesOfSpans());
+  emitTiles(a, body.arguments, heads, [&](Value row, Value query, Value last) {
+    code.repeat([&](Value after) {
+      KeySection section;
+      emitApart(block, a, body, shape, row, [&](BlockCode &inTile, AttentionTile &own) {
+        const KeySections ofTile = sections.in(inTile, own);
+        section = choice.isByWarpgroups ? WarpgroupAttention(inTile, own, shape, form.scale, ofTile)
+                                              .emitSection(query, last, after)
+                                        : AttentionCode(inTile, own, shape, form.scale, ofTile)
+                                              .emitSection(query, last, after);
+      });
+      return std::pair(section.to, section.hasNext);
+    });
+  });
+}
+
+void emitMergedSections(VectorCode &code, const KernelBody &body) {
+  mergeWork.note(body.function);
+  BlockCode block(code, body.function);
+  const AttentionForm form = formOf(body.kernel);
+  AttentionTile a = prepare(code, body, choose(body.kernel, form, code.target).shape);
+  const KeySections sections(block, a, body.arguments, form.heads, /*begin=*/0);
+  code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
+    code.loop(body.arguments.columnBegin, body.arguments.columnEnd, 1,
+              [&](Value head) { sections.merge(row, head); });
+  });
 }
 
 } // namespace heddle

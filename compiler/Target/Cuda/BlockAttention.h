@@ -12,22 +12,19 @@
 
 namespace heddle {
 
-/// Returns whether blocks compute a kernel, on every target.
-bool isBlockAttention(dataflow::KernelOp kernel);
-/// Returns how blocks compute a kernel; nullopt if each thread is a separate caller.
+/// Return how blocks compute attention, or one of its halves, nullopt if each thread is a separate
+/// caller; and how blocks or threads do, for reports.
 std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel, const TargetDescription &target);
-
-/// How blocks or threads compute an attention kernel, for reports: "blocks of 128 threads, products
-/// of bf16", or why blocks do not. Nullopt for other kernels.
-struct AttentionChoice {
-  bool isByBlocks;
-  std::string text;
-};
-std::optional<AttentionChoice> attentionChoice(dataflow::KernelOp kernel,
-                                               const TargetDescription &target);
+KernelChoice attentionChoice(dataflow::KernelOp kernel, const TargetDescription &target);
 
 /// Emits such a kernel.
 void emitBlockAttention(VectorCode &code, const KernelBody &body);
+
+/// Returns the bytes of a partial result, of a row, a head and a section of keys, if different
+/// blocks can compute the sections of a row (KeySections.h); otherwise 0.
+int64_t partialBytes(dataflow::KernelOp kernel);
+/// Emits the kernel that merges partial results, for such kernels.
+void emitMergedSections(VectorCode &code, const KernelBody &body);
 
 } // namespace heddle
 

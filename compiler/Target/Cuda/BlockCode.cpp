@@ -24,8 +24,9 @@ static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
 void BlockWork::note(func::FuncOp function) const {
   Builder builder(function.getContext());
-  function->setAttr(kNote, builder.getDenseI64ArrayAttr({threads, shared, many.rows, many.columns,
-                                                         few.rows, few.columns, fewRows}));
+  function->setAttr(kNote,
+                    builder.getDenseI64ArrayAttr({threads, shared, many.rows, many.columns,
+                                                  few.rows, few.columns, fewRows, leastBlocks}));
 }
 
 bool BlockWork::forget(Operation *function) { return function->removeAttr(kNote) != nullptr; }
@@ -36,9 +37,9 @@ std::optional<BlockWork> BlockWork::of(func::FuncOp function) {
     return std::nullopt;
   }
   ArrayRef<int64_t> numbers = note.asArrayRef();
-  assert(numbers.size() == 7 && "as note() writes it");
-  return BlockWork{
-      numbers[0], numbers[1], {numbers[2], numbers[3]}, {numbers[4], numbers[5]}, numbers[6]};
+  assert(numbers.size() == 8 && "as note() writes it");
+  return BlockWork{numbers[0], numbers[1], {numbers[2], numbers[3]}, {numbers[4], numbers[5]},
+                   numbers[6], numbers[7]};
 }
 
 // --- code --------------------------------------------------------------------------------------

@@ -17,6 +17,10 @@ struct BlockPiece {
   int64_t rows, columns;
 };
 
+inline constexpr int64_t kAnyBlocks = 0;
+/// For blocks of 128 threads that wait for memory and share nothing but registers.
+inline constexpr int64_t kRowBlocks = 8;
+
 /// How blocks compute a kernel.
 struct BlockWork {
   int64_t threads;
@@ -25,6 +29,10 @@ struct BlockWork {
   /// A piece for most launches, and a smaller one for launches of up to `fewRows` rows.
   BlockPiece many, few;
   int64_t fewRows;
+  /// How many blocks a multiprocessor must be able to run at the same time, which limits the
+  /// registers of a thread; kAnyBlocks leaves it to ptxas, which then spills registers of some
+  /// kernels so that there are more.
+  int64_t leastBlocks;
 
   /// note() attaches this to a kernel's function as an attribute: the threads of a block call the
   /// function together. of() reads it; nullopt for functions that each thread calls separately.
@@ -32,6 +40,12 @@ struct BlockWork {
   static std::optional<BlockWork> of(mlir::func::FuncOp function);
   /// Removes the attribute from the lowered function. Returns whether there was one.
   static bool forget(mlir::Operation *function);
+};
+
+/// How a target computes a kernel, for reports: how blocks do, or why they do not.
+struct KernelChoice {
+  bool isTaken;
+  std::string text;
 };
 
 /// The alignment of every array in shared memory: the size of the largest copy.

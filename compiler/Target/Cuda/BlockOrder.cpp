@@ -21,13 +21,21 @@ static constexpr int64_t kCountBytes = sizeof(int32_t);
 /// Places of a piece of work: all of them, because every block would count all rows.
 static constexpr int64_t kPlaces = int64_t(1) << 40;
 
-std::optional<BlockWork> blockOrder(dataflow::KernelOp kernel) {
-  auto computes = dyn_cast<dataflow::OrderAttr>(kernel.getComputes());
-  if (!computes || computes.getGroups() > kThreads) {
+std::optional<BlockWork> blockOrder(dataflow::OrderAttr computes) {
+  if (computes.getGroups() > kThreads) {
     return std::nullopt;
   }
   const BlockPiece all = {kPlaces, 1};
-  return BlockWork{kThreads, kThreads * kCountBytes, all, all, /*fewRows=*/0};
+  return BlockWork{kThreads, kThreads * kCountBytes, all, all, /*fewRows=*/0, kAnyBlocks};
+}
+
+std::optional<KernelChoice> orderChoice(dataflow::OrderAttr computes) {
+  if (blockOrder(computes)) {
+    return std::nullopt;
+  }
+  return KernelChoice{false, "each thread counts all rows: there are " +
+                                 std::to_string(computes.getGroups()) +
+                                 " groups, expected at most " + std::to_string(kThreads)};
 }
 
 namespace {
@@ -116,7 +124,7 @@ void OrderCode::emit() {
 }
 
 void emitBlockOrder(VectorCode &code, const KernelBody &body) {
-  blockOrder(body.kernel)->note(body.function);
+  blockOrder(cast<dataflow::OrderAttr>(body.kernel.getComputes()))->note(body.function);
   BlockCode block(code, body.function);
   OrderCode(block, body).emit();
 }

@@ -12,9 +12,10 @@
 
 namespace heddle {
 
-/// Returns how a block computes an order; nullopt for other kernels and for more groups than a
-/// block has threads.
-std::optional<BlockWork> blockOrder(dataflow::KernelOp kernel);
+/// Return how a block computes an order, nullopt for more groups than a block has threads; and why
+/// it does not then, for reports.
+std::optional<BlockWork> blockOrder(dataflow::OrderAttr computes);
+std::optional<KernelChoice> orderChoice(dataflow::OrderAttr computes);
 
 /// Emits a kernel of that kind.
 void emitBlockOrder(VectorCode &code, const KernelBody &body);

@@ -24,18 +24,16 @@ struct ProductSizes {
 };
 } // namespace
 
-/// Returns the sizes of a product of any family; nullopt for other families.
-static std::optional<ProductSizes> sizesOf(Attribute computes) {
-  using Sizes = std::optional<ProductSizes>;
-  return llvm::TypeSwitch<Attribute, Sizes>(computes)
+/// Returns the sizes of a product of any family.
+static ProductSizes sizesOf(Attribute computes) {
+  return llvm::TypeSwitch<Attribute, ProductSizes>(computes)
       .Case<dataflow::ContractAttr, dataflow::ContractSlideAttr>([](auto product) {
         return ProductSizes{product.getN(), product.getK(), product.getGroups()};
       })
       // The groups of rows do not divide columns.
       .Case([](dataflow::ContractChosenAttr product) {
         return ProductSizes{product.getN(), product.getK(), 1};
-      })
-      .Default([](Attribute) { return Sizes(); });
+      });
 }
 
 /// Returns the arithmetic of a product of any family.
@@ -99,50 +97,47 @@ static std::string describe(const BlockWork &work) {
          " rows of " + tile(work.few);
 }
 
-std::optional<ProductChoice> productChoice(dataflow::KernelOp kernel,
-                                           const TargetDescription &target) {
-  const std::optional<ProductSizes> sizes = sizesOf(kernel.getComputes());
-  if (!sizes) {
-    return std::nullopt;
-  }
-  const std::string problem = problemOf(kernel, *sizes, target);
+std::optional<KernelChoice> productChoice(dataflow::KernelOp kernel,
+                                          const TargetDescription &target) {
+  const ProductSizes sizes = sizesOf(kernel.getComputes());
+  const std::string problem = problemOf(kernel, sizes, target);
   if (hasWarpgroups(target) && arithmeticOf(kernel.getComputes()) == dataflow::Arithmetic::Bf16) {
-    if (usesWarpgroups(kernel, *sizes, target)) {
-      return ProductChoice{true, "by warpgroups, " + describe(warpgroupWork(sizes->k))};
+    if (usesWarpgroups(kernel, sizes, target)) {
+      return KernelChoice{true, "by warpgroups, " + describe(warpgroupWork(sizes.k))};
     }
-    return ProductChoice{false, "not by warpgroups: " +
-                                    (!problem.empty() ? problem
-                                                      : "its k, " + std::to_string(sizes->k) +
-                                                            ", is no multiple of " +
-                                                            std::to_string(kWarpgroupSteps))};
+    return KernelChoice{false, "not by warpgroups: " + (!problem.empty()
+                                                            ? problem
+                                                            : "its k, " + std::to_string(sizes.k) +
+                                                                  ", is no multiple of " +
+                                                                  std::to_string(kWarpgroupSteps))};
   }
   if (!problem.empty()) {
-    return ProductChoice{false, "thread by thread: " + problem};
+    return KernelChoice{false, "thread by thread: " + problem};
   }
   auto codes = dyn_cast<transformer::QuantizedType>(kernel.getOperandBuffer(1).getElementType());
   if (!codes) {
     return std::nullopt;
   }
   const bool areDequantised = arithmeticOf(kernel.getComputes()) == dataflow::Arithmetic::F32;
-  return ProductChoice{
+  return KernelChoice{
       true, (areDequantised ? "dequantised weights by blocks, " : "integers by blocks, ") +
                 describe(*blockProduct(kernel, target))};
 }
 
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target) {
-  const std::optional<ProductSizes> sizes = sizesOf(kernel.getComputes());
-  if (!sizes || !problemOf(kernel, *sizes, target).empty()) {
+  const ProductSizes sizes = sizesOf(kernel.getComputes());
+  if (!problemOf(kernel, sizes, target).empty()) {
     return std::nullopt;
   }
   Type weights = kernel.getOperandBuffer(1).getElementType();
   const std::optional<Units> units = unitsOf(kernel);
   if (!units) {
-    return integerWork(cast<transformer::QuantizedType>(weights), sizes->k);
+    return integerWork(cast<transformer::QuantizedType>(weights), sizes.k);
   }
-  if (usesWarpgroups(kernel, *sizes, target)) {
-    return warpgroupWork(sizes->k);
+  if (usesWarpgroups(kernel, sizes, target)) {
+    return warpgroupWork(sizes.k);
   }
-  return *units == Units::Fma ? fmaWork(weights, sizes->k, sizes->groups) : tensorWork();
+  return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups) : tensorWork();
 }
 
 namespace {
@@ -283,7 +278,7 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body) {
   constexpr int64_t together = kSharedAlignment / sizeof(float);
   const bool hasAlignedRows =
       rowsType.getRowStride() == 0 && rowsType.getRowElements() % together == 0;
-  const ProductSizes sizes = *sizesOf(body.kernel.getComputes());
+  const ProductSizes sizes = sizesOf(body.kernel.getComputes());
   std::optional<SlideSource> windows;
   if (auto computes = dyn_cast<dataflow::ContractSlideAttr>(body.kernel.getComputes())) {
     windows.emplace(code, body, computes.getSlide(), /*weights=*/2);

@@ -12,8 +12,8 @@
 
 namespace heddle {
 
-/// Returns how blocks compute a kernel for a target; nullopt if each thread is a separate caller:
-/// for other families, for products on tensor cores by groups of columns or with codes in large
+/// Returns how blocks compute a product for a target; nullopt if each thread is a separate caller:
+/// for products on tensor cores by groups of columns or with codes in large
 /// groups, and for panels whose width a user has chosen.
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target);
 
@@ -25,13 +25,9 @@ bool usesWarpgroups(const TargetDescription &target, dataflow::Arithmetic arithm
 inline constexpr int64_t kWarpgroupTogether = 8;
 
 /// How a target computes a product of bf16 by warpgroups, if it has these, or one with codes by
-/// blocks, for reports; or why it does not. Nullopt for other kernels.
-struct ProductChoice {
-  bool isTaken;
-  std::string text;
-};
-std::optional<ProductChoice> productChoice(dataflow::KernelOp kernel,
-                                           const TargetDescription &target);
+/// blocks, for reports; or why it does not. Nullopt for other products.
+std::optional<KernelChoice> productChoice(dataflow::KernelOp kernel,
+                                          const TargetDescription &target);
 
 /// Emits such a kernel. The sum of an element is computed over k from the first step to the last in
 /// every tile, by one chain of FMAs or tensor-core instructions, so its bits depend neither on the

@@ -26,13 +26,9 @@ static constexpr int64_t kWarps = kThreads / kWarpLanes;
 static constexpr int64_t kSlotBytes = 8;
 static constexpr int64_t kSharedBytes = 2 * kWarps * kSlotBytes;
 
-std::optional<BlockWork> blockSelect(dataflow::KernelOp kernel) {
-  auto computes = dyn_cast<dataflow::SelectAttr>(kernel.getComputes());
-  if (!computes) {
-    return std::nullopt;
-  }
+BlockWork blockSelect(dataflow::SelectAttr computes) {
   const BlockPiece row = {1, computes.getPieces() + computes.getCount()};
-  return BlockWork{kThreads, kSharedBytes, row, row, /*fewRows=*/0};
+  return {kThreads, kSharedBytes, row, row, /*fewRows=*/0, /*leastBlocks=*/1};
 }
 
 namespace {
@@ -153,7 +149,7 @@ void SelectedRow::emitRanks(Value row, Value from) {
 }
 
 void emitBlockSelect(VectorCode &code, const KernelBody &body) {
-  blockSelect(body.kernel)->note(body.function);
+  blockSelect(cast<dataflow::SelectAttr>(body.kernel.getComputes())).note(body.function);
   const BlockCode block(code, body.function);
   SelectedRow selected(code, block, body);
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1,

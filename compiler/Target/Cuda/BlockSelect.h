@@ -8,12 +8,10 @@
 #include "compiler/Target/Cuda/BlockCode.h"
 #include "compiler/Target/Emitters/Emitters.h"
 
-#include <optional>
-
 namespace heddle {
 
-/// Returns how blocks compute a selection; nullopt for other kernels.
-std::optional<BlockWork> blockSelect(dataflow::KernelOp kernel);
+/// Returns how blocks compute a selection.
+BlockWork blockSelect(dataflow::SelectAttr computes);
 
 /// Emits a kernel of that kind.
 void emitBlockSelect(VectorCode &code, const KernelBody &body);

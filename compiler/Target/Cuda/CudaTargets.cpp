@@ -6,9 +6,9 @@
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/Target/Cuda/BlockAttention.h"
-#include "compiler/Target/Cuda/BlockOrder.h"
 #include "compiler/Target/Cuda/BlockProduct.h"
-#include "compiler/Target/Cuda/BlockSelect.h"
+#include "compiler/Target/Cuda/DeviceKernels.h"
+#include "compiler/Target/Cuda/KeySections.h"
 #include "compiler/Target/Cuda/WarpRows.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Panels.h"
@@ -43,7 +43,8 @@ public:
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
                               const dataflow::KernelInput &input) const override;
   manifest::LaunchShape launchShape() const override {
-    return {manifest::LaunchUnit::Caller, kBlockThreads, /*shared=*/0};
+    return {manifest::LaunchUnit::Caller, kBlockThreads, /*shared=*/0, /*section_keys=*/0,
+            /*partial_bytes=*/0};
   }
   manifest::LaunchShape finishShape() const override;
   manifest::LaunchShape launchShapeOf(dataflow::KernelOp kernel,
@@ -51,6 +52,12 @@ public:
   void emitKernel(VectorCode &code, const KernelBody &body) const override;
   void emitFinish(VectorCode &code, const KernelBody &body) const override {
     emitWarpNorms(code, body);
+  }
+  bool hasSections(dataflow::KernelOp kernel, const TargetDescription &target) const override {
+    return deviceKernel(kernel, target).partialBytes != 0;
+  }
+  void emitMerge(VectorCode &code, const KernelBody &body) const override {
+    emitMergedSections(code, body);
   }
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &) const override {
     return entryName(kernel);
@@ -60,10 +67,6 @@ public:
   }
   void setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &target,
                      bool isShared) const override;
-  KernelScratch scratchOf(dataflow::KernelOp kernel) const override {
-    // Blocks use shared memory instead of scratch.
-    return isBlockAttention(kernel) ? KernelScratch() : kernelScratch(kernel);
-  }
   Result<std::unique_ptr<TargetCode>> translate(mlir::ModuleOp module,
                                                 const TargetDescription &target) const override {
     return translateToDevice(module, target);
@@ -71,22 +74,6 @@ public:
 };
 
 } // namespace
-
-/// Returns how blocks compute a kernel; nullopt if each thread is a separate caller.
-static std::optional<BlockWork> blockWork(dataflow::KernelOp kernel,
-                                          const TargetDescription &target) {
-  if (const std::optional<BlockWork> attention = blockAttention(kernel, target)) {
-    return attention;
-  }
-  if (const std::optional<BlockWork> selection = blockSelect(kernel)) {
-    return selection;
-  }
-  if (const std::optional<BlockWork> order = blockOrder(kernel)) {
-    return order;
-  }
-  const std::optional<BlockWork> product = blockProduct(kernel, target);
-  return product ? product : warpRows(kernel);
-}
 
 MatrixEncoding CudaBackend::encodeMatrix(const TargetDescription &target,
                                          transformer::ParameterOp matrix,
@@ -97,9 +84,11 @@ MatrixEncoding CudaBackend::encodeMatrix(const TargetDescription &target,
              : encodePanels(target, matrix, input);
 }
 
-static manifest::LaunchShape togetherShape(int64_t threads, int64_t shared) {
+/// `partial` are the bytes of a partial result, 0 if keys are not divided into sections.
+static manifest::LaunchShape togetherShape(int64_t threads, int64_t shared, int64_t partial = 0) {
   return {manifest::LaunchUnit::Caller, static_cast<uint32_t>(threads),
-          static_cast<uint32_t>(shared)};
+          static_cast<uint32_t>(shared), static_cast<uint32_t>(partial == 0 ? 0 : kSectionKeys),
+          static_cast<uint32_t>(partial)};
 }
 
 manifest::LaunchShape CudaBackend::finishShape() const {
@@ -108,46 +97,28 @@ manifest::LaunchShape CudaBackend::finishShape() const {
 
 manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
                                                  const TargetDescription &target) const {
-  const std::optional<BlockWork> work = blockWork(kernel, target);
-  return work ? togetherShape(work->threads, work->shared) : launchShape();
+  const DeviceKernel found = deviceKernel(kernel, target);
+  return found.work ? togetherShape(found.work->threads, found.work->shared, found.partialBytes)
+                    : launchShape();
 }
 
-/// Reports how a target computes a kernel, if there is anything to say.
-static void report(dataflow::KernelOp kernel, const TargetDescription &target, bool isTaken,
-                   const std::string &choice) {
-  const std::string text = target.name.str() + ": " + choice;
-  if (isTaken) {
+/// Reports how a target computes a kernel.
+static void report(dataflow::KernelOp kernel, const TargetDescription &target,
+                   const KernelChoice &choice) {
+  const std::string text = target.name.str() + ": " + choice.text;
+  if (choice.isTaken) {
     reportTaken(kernel.getLoc(), passNames::convertDataflowToKernels, text);
   } else {
     reportDeclined(kernel.getLoc(), passNames::convertDataflowToKernels, text);
   }
 }
 
-/// Reports how a target computes a product or an attention kernel, or why blocks do not compute it.
-static void reportChoices(dataflow::KernelOp kernel, const TargetDescription &target) {
-  if (const std::optional<ProductChoice> choice = productChoice(kernel, target)) {
-    report(kernel, target, choice->isTaken, choice->text);
-  }
-  if (const std::optional<AttentionChoice> choice = attentionChoice(kernel, target)) {
-    report(kernel, target, choice->isByBlocks, choice->text);
-  }
-}
-
 void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
-  reportChoices(body.kernel, code.target);
-  if (blockProduct(body.kernel, code.target)) {
-    emitBlockProduct(code, body);
-  } else if (isBlockAttention(body.kernel)) {
-    emitBlockAttention(code, body);
-  } else if (blockSelect(body.kernel)) {
-    emitBlockSelect(code, body);
-  } else if (blockOrder(body.kernel)) {
-    emitBlockOrder(code, body);
-  } else if (warpRows(body.kernel)) {
-    emitWarpRows(code, body);
-  } else {
-    emitFamily(code, body);
+  const DeviceKernel found = deviceKernel(body.kernel, code.target);
+  if (found.choice) {
+    report(body.kernel, code.target, *found.choice);
   }
+  found.emit(code, body);
 }
 
 void CudaBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDescription &,

@@ -153,6 +153,10 @@ static void addEntry(func::FuncOp kernel, const TargetDescription &target) {
   const auto threads =
       static_cast<int32_t>(work ? work->threads : int64_t{target.backend->launchShape().threads()});
   entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({threads}));
+  if (work && work->leastBlocks != kAnyBlocks) {
+    entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                   builder.getI32IntegerAttr(static_cast<int32_t>(work->leastBlocks)));
+  }
   Block *block = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
   if (work) {

@@ -157,7 +157,8 @@ BlockWork fmaWork(Type element, int64_t k, int64_t groups) {
       std::max(SlabWeights(many, element, k).bytes(many), SlabWeights(few, element, k).bytes(few)),
       {many.rows, many.panels},
       {few.rows, few.panels},
-      kFewRows};
+      kFewRows,
+      kAnyBlocks};
 }
 
 // --- copies ------------------------------------------------------------------------------------

@@ -62,7 +62,8 @@ BlockWork integerWork(QuantizedType type, int64_t k) {
           std::max(many.bytes(), few.bytes()),
           {many.words.rows, many.words.panels},
           {few.words.rows, few.words.panels},
-          kFewRows};
+          kFewRows,
+          kAnyBlocks};
 }
 
 IntegerTileCode::IntegerTileCode(BlockCode &block, const IntegerTile &tile,

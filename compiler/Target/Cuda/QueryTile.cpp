@@ -123,35 +123,48 @@ Value QueryTile::placeInTile(size_t i, const SpanThread &thread) const {
   return code.add(code.add(before, thread.g), static_cast<int64_t>(i) * kLaneGroups);
 }
 
+void QueryTile::overSums(
+    ArrayRef<Value> sums, const SpanThread &thread,
+    llvm::function_ref<SpanProducts::Column(int64_t)> columnOf,
+    llvm::function_ref<void(size_t row, llvm::function_ref<void()> useSums)> useRow,
+    llvm::function_ref<void(size_t row, Value column, Value sum)> use) const {
+  const auto values = static_cast<size_t>(shape.laneValues());
+  auto useSums = [&](size_t i) {
+    for (auto [n, sum] : llvm::enumerate(sums.slice(i * values, values))) {
+      const SpanProducts::Column column = columnOf(static_cast<int64_t>(n));
+      Value own = code.add(code.multiply(thread.t, column.step), column.first);
+      const Value ofColumn = sum;
+      const int64_t most = column.first + (kLanesOfRow - 1) * column.step;
+      if (most < a.valueSize) {
+        use(i, own, ofColumn);
+      } else if (column.first < a.valueSize) {
+        code.when(code.less(own, code.integer(a.valueSize)), [&] { use(i, own, ofColumn); });
+      }
+    }
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    code.when(code.less(placeInTile(i, thread), count), [&] { useRow(i, [&] { useSums(i); }); });
+  }
+}
+
+Value QueryTile::resultAt(const LaneRow &row, Value column) const {
+  return a.result.at(code, row.row, code.add(code.multiply(row.head, a.valueSize), column));
+}
+
 /// The sign of a zero sum may depend on spans that the row does not see, so negative zeros are
 /// replaced by positive ones.
+void QueryTile::storeNumber(Value number, Value address) const {
+  code.storeScalar(code.addFloat(number, code.number(0)), address);
+}
+
 void QueryTile::store(ArrayRef<Value> factors, ArrayRef<Value> all, const SpanThread &thread,
                       llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const {
-  for (auto [i, row] : llvm::enumerate(rows)) {
-    Value factor = factors.empty() ? Value() : factors[i];
-    Value inTile = placeInTile(i, thread);
-    const size_t values = static_cast<size_t>(shape.laneValues());
-    const ArrayRef<Value> sums = all.slice(i * values, values);
-    const LaneRow &place = row;
-    code.when(code.less(inTile, count), [&] {
-      Value firstNumber = code.multiply(place.head, a.valueSize);
-      for (auto [n, value] : llvm::enumerate(sums)) {
-        const SpanProducts::Column column = columnOf(static_cast<int64_t>(n));
-        Value own = code.add(code.multiply(thread.t, column.step), column.first);
-        auto storeOne = [&] {
-          Value number = factor ? code.multiplyFloat(value, factor) : value;
-          code.storeScalar(code.addFloat(number, code.number(0)),
-                           a.result.at(code, place.row, code.add(firstNumber, own)));
-        };
-        const int64_t most = column.first + (kLanesOfRow - 1) * column.step;
-        if (most < a.valueSize) {
-          storeOne();
-        } else if (column.first < a.valueSize) {
-          code.when(code.less(own, code.integer(a.valueSize)), storeOne);
-        }
-      }
-    });
-  }
+  overSums(
+      all, thread, columnOf, [](size_t, llvm::function_ref<void()> useSums) { useSums(); },
+      [&](size_t i, Value column, Value sum) {
+        storeNumber(factors.empty() ? sum : code.multiplyFloat(sum, factors[i]),
+                    resultAt(rows[i], column));
+      });
 }
 
 } // namespace heddle

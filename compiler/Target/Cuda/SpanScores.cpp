@@ -161,13 +161,13 @@ static Value sumOfRow(BlockCode &block, Value ofLane) {
   return ofLane;
 }
 
-SmallVector<Value> inverseSums(BlockCode &block, ArrayRef<Value> ofLane) {
-  VectorCode &code = block.code;
-  SmallVector<Value> inverses;
-  for (Value sum : ofLane) {
-    inverses.push_back(code.divideFloat(code.number(1), sumOfRow(block, sum)));
-  }
-  return inverses;
+SmallVector<Value> sumsOfRows(BlockCode &block, ArrayRef<Value> ofLane) {
+  return llvm::map_to_vector(ofLane, [&](Value sum) { return sumOfRow(block, sum); });
+}
+
+SmallVector<Value> inverses(VectorCode &code, ArrayRef<Value> numbers) {
+  return llvm::map_to_vector(
+      numbers, [&](Value number) { return code.divideFloat(code.number(1), number); });
 }
 
 static Value maximumOfRow(BlockCode &block, Value ofLane) {

@@ -139,7 +139,7 @@ void SpanWeights::emitTile(Value query, Value last) {
   SoftmaxState state;
   if (!a.isRaw) {
     state = sumUp();
-    state.sums = inverseSums(block, state.sums);
+    state.sums = inverses(code, sumsOfRows(block, state.sums));
   }
   overSpans({}, [&](Value first, SmallVector<Value> scores, ValueRange) {
     for (auto [row, ofRow] : llvm::enumerate(scores)) {

@@ -68,7 +68,8 @@ BlockWork tensorWork() {
           std::max(kMany.bytes(), kFew.bytes()),
           {kMany.words.rows, kMany.words.panels},
           {kFew.words.rows, kFew.words.panels},
-          kFewRows};
+          kFewRows,
+          kAnyBlocks};
 }
 
 void TileCode::storeRows(ValueRange loaded, const Slab &slab) {

@@ -4,11 +4,13 @@
 /// take rows in turns and exchange data only by shuffles, so they need no shared memory.
 #include "compiler/Target/Cuda/WarpRows.h"
 
+#include "compiler/Target/Cuda/DeviceKernels.h"
+
 #include "heddle/Abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <memory>
@@ -20,12 +22,6 @@ namespace heddle {
 /// Rows of a team per piece, and the largest number of rows of a launch for which it is one row.
 static constexpr int64_t kRowsOfTeam = 4, kFewRows = 512;
 
-/// Returns the columns that a nest shares among the lanes of a team: those of its last axis.
-static int64_t columnsOf(dataflow::KernelOp kernel, dataflow::NestAttr nest) {
-  const int64_t last = kernel.getResultBuffer().getShape().back();
-  return nest.getResultAxes().size() < 2 || last < 1 ? kWarpLanes : last;
-}
-
 /// Returns the columns of a panel that a kernel over a state shares among the lanes of a team.
 static int64_t columnsOfPanel(dataflow::KernelOp kernel, unsigned rows) {
   // A panel has 48 columns, three for each lane.
@@ -34,49 +30,75 @@ static int64_t columnsOfPanel(dataflow::KernelOp kernel, unsigned rows) {
 }
 
 /// Returns the columns of a row that is loaded from a state or stored there.
-static int64_t columnsOf(dataflow::StateType state) {
+static int64_t columnsOfState(dataflow::KernelOp kernel) {
+  dataflow::StateType state = kernel.getOperandState(0);
   return state.getKeyed() ? HEDDLE_BLOCK : state.getWidth();
 }
 
-/// Returns the number of columns of a row that a family iterates over; nullopt if teams cannot
-/// compute the kernel.
-static std::optional<int64_t> columnsOf(dataflow::KernelOp kernel) {
+namespace {
+/// The columns of a row that each family iterates over, and shares among the lanes of a team;
+/// nullopt if teams cannot compute the kernel. A family without an overload does not compile.
+struct ColumnsOf {
   using Columns = std::optional<int64_t>;
-  return llvm::TypeSwitch<Attribute, Columns>(kernel.getComputes())
-      .Case<dataflow::RowsAttr, dataflow::ReduceAttr, dataflow::GatherAttr, dataflow::PoolAttr,
-            dataflow::RepeatAttr>([](auto computes) { return computes.getWidth(); })
-      .Case([](dataflow::RotateAttr computes) {
-        return std::max(computes.getPairs(), computes.getSize() - 2 * computes.getPairs());
-      })
-      .Case([&](dataflow::CollectAttr computes) {
-        // Rows as long as the longest sequence have no constant width. A norm of several inputs
-        // would read columns with other lanes than those that wrote them.
-        const bool isOne = computes.getWidths().size() == 1 || !kernel.getNorm();
-        const bool isConstant = kernel.getResultBuffer().getShape().size() < 3;
-        return isOne && isConstant ? Columns(*llvm::max_element(computes.getWidths())) : Columns();
-      })
-      .Case([&](dataflow::AppendAttr) {
-        dataflow::CacheType cache = kernel.getOperandCache(0);
-        return isa<transformer::QuantizedType>(cache.getElementType()) ? Columns()
-                                                                       : cache.getWidth();
-      })
-      .Case([&](dataflow::NestAttr nest) { return columnsOf(kernel, nest); })
-      .Case([&](dataflow::SlideAttr slide) {
-        // A norm of patches would read columns with other lanes than those that wrote them.
-        const bool arePatches = slide.getKind() == dataflow::SlideKind::Patches;
-        return arePatches && kernel.getNorm() ? Columns() : Columns(slide.getWidth());
-      })
-      .Case([](dataflow::ConvolveAttr computes) { return computes.getWidth(); })
-      .Case([](dataflow::AnglesAttr computes) { return computes.getFrequencies().size(); })
-      .Case([&](dataflow::LoadAttr) { return columnsOf(kernel.getOperandState(0)); })
-      .Case([&](dataflow::StoreAttr) { return columnsOf(kernel.getOperandState(0)); })
-      .Case<dataflow::AccumulateAttr, dataflow::KeepAttr>(
-          [&](auto) { return columnsOfPanel(kernel, /*rows=*/1); })
-      .Case<dataflow::PrefixMeanAttr, dataflow::RunningMeanAttr>(
-          [&](auto) { return columnsOfPanel(kernel, /*rows=*/0); })
-      .Case<dataflow::TopKAttr, dataflow::PlaceColumnsAttr>(
-          [](auto computes) { return computes.getColumns(); })
-      .Default([](Attribute) { return Columns(); });
+  mutable dataflow::KernelOp kernel;
+
+  template <typename Computes>
+    requires llvm::is_one_of<Computes, dataflow::RowsAttr, dataflow::ReduceAttr,
+                             dataflow::GatherAttr, dataflow::PoolAttr, dataflow::RepeatAttr,
+                             dataflow::ConvolveAttr>::value
+  Columns operator()(Computes computes) const {
+    return computes.getWidth();
+  }
+  Columns operator()(dataflow::RotateAttr computes) const {
+    return std::max(computes.getPairs(), computes.getSize() - 2 * computes.getPairs());
+  }
+  Columns operator()(dataflow::CollectAttr computes) const {
+    // Rows as long as the longest sequence have no constant width. A norm of several inputs would
+    // read columns with other lanes than those that wrote them.
+    const bool isOne = computes.getWidths().size() == 1 || !kernel.getNorm();
+    const bool isConstant = kernel.getResultBuffer().getShape().size() < 3;
+    return isOne && isConstant ? Columns(*llvm::max_element(computes.getWidths())) : Columns();
+  }
+  Columns operator()(dataflow::AppendAttr) const {
+    dataflow::CacheType cache = kernel.getOperandCache(0);
+    return isa<transformer::QuantizedType>(cache.getElementType()) ? Columns() : cache.getWidth();
+  }
+  Columns operator()(dataflow::NestAttr nest) const {
+    // Those of its last axis.
+    const int64_t last = kernel.getResultBuffer().getShape().back();
+    return nest.getResultAxes().size() < 2 || last < 1 ? kWarpLanes : last;
+  }
+  Columns operator()(dataflow::SlideAttr slide) const {
+    // A norm of patches would read columns with other lanes than those that wrote them.
+    const bool arePatches = slide.getKind() == dataflow::SlideKind::Patches;
+    return arePatches && kernel.getNorm() ? Columns() : Columns(slide.getWidth());
+  }
+  Columns operator()(dataflow::AnglesAttr computes) const {
+    return computes.getFrequencies().size();
+  }
+  Columns operator()(dataflow::LoadAttr) const { return columnsOfState(kernel); }
+  Columns operator()(dataflow::StoreAttr) const { return columnsOfState(kernel); }
+  Columns operator()(dataflow::AccumulateAttr) const { return columnsOfPanel(kernel, /*rows=*/1); }
+  Columns operator()(dataflow::KeepAttr) const { return columnsOfPanel(kernel, /*rows=*/1); }
+  Columns operator()(dataflow::PrefixMeanAttr) const { return columnsOfPanel(kernel, /*rows=*/0); }
+  Columns operator()(dataflow::RunningMeanAttr) const { return columnsOfPanel(kernel, /*rows=*/0); }
+  Columns operator()(dataflow::TopKAttr computes) const { return computes.getColumns(); }
+  Columns operator()(dataflow::PlaceColumnsAttr computes) const { return computes.getColumns(); }
+
+  // Blocks compute these, or each thread alone.
+  template <typename Computes>
+    requires isOfBlocks<Computes>
+  Columns operator()(Computes) const {
+    return {};
+  }
+};
+} // namespace
+
+static std::optional<int64_t> columnsOf(dataflow::KernelOp kernel) {
+  std::optional<int64_t> columns;
+  dataflow::visitFamily(kernel.getComputes(),
+                        [&](auto computes) { columns = ColumnsOf{kernel}(computes); });
+  return columns;
 }
 
 /// Returns the lanes of a team for rows of this many columns.
@@ -87,7 +109,8 @@ static int64_t membersFor(int64_t columns) {
 static BlockWork workOf(int64_t columns) {
   const int64_t teams = kRowThreads / membersFor(columns);
   // Shared memory marks a launch whose threads cooperate.
-  return {kRowThreads, kSharedAlignment, {kRowsOfTeam * teams, 1}, {teams, 1}, kFewRows};
+  return {kRowThreads, kSharedAlignment, {kRowsOfTeam * teams, 1},
+          {teams, 1},  kFewRows,         kRowBlocks};
 }
 
 std::optional<BlockWork> warpRows(dataflow::KernelOp kernel) {

@@ -41,9 +41,10 @@ static SpanThread loadThread(BlockCode &block) {
 }
 
 WarpgroupAttention::WarpgroupAttention(BlockCode &block, AttentionTile &a, const SpanShape &shape,
-                                       float scale)
-    : block(block), code(block.code), a(a), shape(shape), scale(scale), spans(shape),
-      warpgroups(block), stages(warpgroups, WarpgroupSpans::kStages, spans.mbarriersBegin()),
+                                       float scale, const KeySections &sections)
+    : block(block), code(block.code), a(a), shape(shape), scale(scale), sections(sections),
+      spans(shape), warpgroups(block),
+      stages(warpgroups, WarpgroupSpans::kStages, spans.mbarriersBegin()),
       warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)), thread(loadThread(block)),
       tile(block, a, shape, thread.warp), writer(warpgroups, spans, inWarpgroup) {}
@@ -268,7 +269,7 @@ WarpgroupAttention::State WarpgroupAttention::attend() {
 
 // --- a tile --------------------------------------------------------------------------------------
 
-void WarpgroupAttention::consume(Value query, Value last) {
+void WarpgroupAttention::consume(const KeySection &section, Value query, Value last) {
   const auto rows = static_cast<size_t>(shape.laneRows);
   Value firstRow = code.multiply(code.subtract(warpgroup, 1), kWarpgroupRows);
   writer.storeQueries(tile, a, firstRow);
@@ -276,45 +277,43 @@ void WarpgroupAttention::consume(Value query, Value last) {
   block.barrier();
   code.when(code.less(firstRow, tile.count), [&] {
     tile.enterRows(thread.g);
-    const SmallVector<Value> sums = block.choose(
+    const SmallVector<Value> all = block.choose(
         code.less(tile.from, tile.to),
         [&] {
           const State last = attend();
-          SmallVector<Value> all(last.softmax.sums);
-          llvm::append_range(all, last.sums);
-          return all;
+          SmallVector<Value> found(last.softmax.maxima);
+          llvm::append_range(found, last.softmax.sums);
+          llvm::append_range(found, last.sums);
+          return found;
         },
-        [&] { return SmallVector<Value>(rows + sumCount(), code.number(0)); });
-    store(ArrayRef(sums).take_front(rows), ArrayRef(sums).drop_front(rows), query, last);
+        [&] {
+          SmallVector<Value> none(rows, code.number(kLowestScore));
+          none.append(rows + sumCount(), code.number(0));
+          return none;
+        });
+    const auto found = ArrayRef(all);
+    store(section,
+          {SmallVector<Value>(found.take_front(rows)), SmallVector<Value>(found.slice(rows, rows))},
+          found.drop_front(2 * rows), query, last);
   });
 }
 
-/// Stores the result of the lane's rows. The thread and its rows are computed anew, so that they
-/// need no registers before.
-void WarpgroupAttention::store(ArrayRef<Value> weights, ArrayRef<Value> sums, Value query,
-                               Value last) {
-  const auto later = [&](Value number) -> Value {
-    return arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(number));
-  };
-  BlockCode again = block;
-  again.thread = later(block.thread);
-  const SpanThread own = loadThread(again);
-  QueryTile stored(block, a, shape, own.warp);
-  stored.enter(later(query), last);
-  stored.enterRows(own.g);
+/// Stores the result of the lane's rows.
+void WarpgroupAttention::store(const KeySection &section, const SoftmaxState &softmax,
+                               ArrayRef<Value> sums, Value query, Value last) {
   SmallVector<Value> ofRows;
   for (size_t row = 0; row < static_cast<size_t>(shape.laneRows); ++row) {
     for (size_t i = 2 * row; i < sums.size(); i += kLaneSums) {
       ofRows.append({sums[i], sums[i + 1]});
     }
   }
-  stored.store(inverseSums(block, weights), ofRows, own,
-               [](int64_t i) { return SpanProducts::Column{i / 2 * kMatrixColumns + i % 2, 2}; });
+  sections.store(section, shape, query, last, softmax, ofRows, loadThread,
+                 [](int64_t i) { return SpanProducts::Column{i / 2 * kMatrixColumns + i % 2, 2}; });
 }
 
-void WarpgroupAttention::emitTile(Value query, Value last) {
+KeySection WarpgroupAttention::emitSection(Value query, Value last, Value after) {
   tile.enter(query, last);
-  tile.enterKeys();
+  const KeySection section = sections.enter(tile, after, thread);
   firstSpan = tile.firstSpan();
   // One lane of each warp that has queries makes a stage empty.
   constexpr int64_t warps = kWarpgroupThreads / kWarpLanes;
@@ -323,9 +322,11 @@ void WarpgroupAttention::emitTile(Value query, Value last) {
                 code.select(areAll, warpgroups.constant(kQueryWarpgroups * warps),
                             warpgroups.constant(warps)));
   code.when(
-      code.equal(warpgroup, code.integer(0)), [&] { produce(); }, [&] { consume(query, last); });
+      code.equal(warpgroup, code.integer(0)), [&] { produce(); },
+      [&] { consume(section, query, last); });
   block.barrier();
   stages.destroy();
+  return section;
 }
 
 } // namespace heddle

@@ -6,7 +6,7 @@
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_WARPGROUPATTENTION_H
 #define HEDDLE_COMPILER_TARGET_CUDA_WARPGROUPATTENTION_H
 
-#include "compiler/Target/Cuda/AttentionSpan.h"
+#include "compiler/Target/Cuda/KeySections.h"
 #include "compiler/Target/Cuda/StageRing.h"
 
 namespace heddle {
@@ -96,11 +96,13 @@ private:
   mlir::Value inWarpgroup;
 };
 
-/// Emits tiles.
+/// Emits sections of tiles.
 class WarpgroupAttention {
 public:
-  WarpgroupAttention(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale);
-  void emitTile(mlir::Value query, mlir::Value last);
+  WarpgroupAttention(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
+                     const KeySections &sections);
+  /// Emits the section of a tile after the one that ends at `after`.
+  KeySection emitSection(mlir::Value query, mlir::Value last, mlir::Value after);
 
 private:
   /// The values that are carried from span to span: the stage of the span and its products of
@@ -131,15 +133,16 @@ private:
   void awaitValues(State &state);
   State next(mlir::Value first, State state);
   State attend();
-  void consume(mlir::Value query, mlir::Value last);
-  void store(llvm::ArrayRef<mlir::Value> weights, llvm::ArrayRef<mlir::Value> sums,
-             mlir::Value query, mlir::Value last);
+  void consume(const KeySection &section, mlir::Value query, mlir::Value last);
+  void store(const KeySection &section, const SoftmaxState &softmax,
+             llvm::ArrayRef<mlir::Value> sums, mlir::Value query, mlir::Value last);
 
   BlockCode &block;
   VectorCode &code;
   AttentionTile &a;
   const SpanShape &shape;
   const float scale;
+  const KeySections &sections;
   const WarpgroupSpans spans;
   WarpgroupCode warpgroups;
   StageRing stages;

@@ -128,7 +128,8 @@ BlockWork warpgroupWork(int64_t k) {
           std::max(many.bytes(), few.bytes()),
           {many.rows, many.panels},
           {few.rows, few.panels},
-          kFewRows};
+          kFewRows,
+          kAnyBlocks};
 }
 
 TileCode::TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product)

@@ -39,6 +39,11 @@ struct CudaKernel final : DeviceKernel {
   bool isTogether() const { return shared != 0; }
   /// The number of blocks that run on all multiprocessors at the same time.
   unsigned mostBlocks = 0;
+  /// The keys of a section, if blocks can compute sections of the same row (HeddleSections), the
+  /// bytes of a partial result, and the kernel that merges them; otherwise 0, 0 and null.
+  int64_t sectionKeys = 0;
+  uint64_t partialBytes = 0;
+  std::unique_ptr<CudaKernel> merge = nullptr;
   /// The operands of each of its dispatches.
   std::vector<OperandKind> operands;
   uint32_t spaces = 0;

@@ -123,7 +123,18 @@ Status CudaProgram::findKernel(const manifest::Kernel &table, uint32_t target,
   kernel.name = table.name()->str();
   kernel.threads = shape.threads();
   kernel.shared = shape.shared();
-  return module->find(symbol, kernel);
+  kernel.sectionKeys = shape.section_keys();
+  kernel.partialBytes = shape.partial_bytes();
+  HEDDLE_TRY(module->find(symbol, kernel));
+  if (kernel.sectionKeys == 0) {
+    return {};
+  }
+  kernel.merge = std::make_unique<CudaKernel>();
+  kernel.merge->name = kernel.name + ".merge";
+  kernel.merge->threads = HEDDLE_MERGE_THREADS;
+  // A block is one caller.
+  kernel.merge->shared = HEDDLE_ALIGNMENT;
+  return module->find((std::string(symbol) + HEDDLE_MERGE_SUFFIX).c_str(), *kernel.merge);
 }
 
 Status CudaProgram::load(const ProgramFile &file, Device &device, CudaRoofs &roofs) {

@@ -36,6 +36,8 @@ static constexpr uint64_t usualRecordBytes = uint64_t(256) << 10;
 /// The largest number of callers per multiprocessor, and a limit for their scratch memory.
 static constexpr uint64_t callersOfMultiprocessor = 512;
 static constexpr uint64_t usualScratch = uint64_t(256) << 20;
+/// The largest memory for partial results of a launch.
+static constexpr uint64_t mostPartials = uint64_t(256) << 20;
 
 uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu) {
   const uint64_t most = static_cast<uint64_t>(gpu.multiprocessors) * callersOfMultiprocessor;
@@ -109,6 +111,7 @@ private:
   Mark &markOf(StartedRun run) { return marks[static_cast<uint64_t>(run) % marks.size()]; }
   bool keep(const Status &status);
   unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t columns) const;
+  HeddleSections sectionsOf(const CudaKernel &kernel, const Launch &launch);
   bool makeRoom(uint64_t bytes);
   bool tellLaunches();
   FetchedRows tellFetch(PinnedMemory &to, const std::byte *from, uint64_t rows, uint64_t rowBytes,
@@ -147,6 +150,9 @@ private:
   PinnedRing recordRing;
   DeviceMemory recordMemory;
   LaunchGraphs graphs;
+  // Partial results of the sections of keys. Each launch that uses them is followed by one that
+  // merges them.
+  DeviceMemory partials;
   // The launches since the last wait or the end of a run.
   Launched launched;
   // The last two runs, by their numbers, and the number of the last one.
@@ -330,14 +336,43 @@ unsigned CudaStream::blocksOf(const CudaKernel &kernel, const Launch &launch,
   return static_cast<unsigned>(most);
 }
 
+/// Returns into how many sections a launch divides the keys of its rows, if these could not
+/// otherwise occupy the GPU, and where partial results go. It has the same bits either way.
+HeddleSections CudaStream::sectionsOf(const CudaKernel &kernel, const Launch &launch) {
+  const HeddleSections undivided = {1, nullptr};
+  const int64_t columns = launch.columns.end;
+  const int64_t rows = bucketOf(launch.rows.end - launch.rows.begin);
+  if (kernel.sectionKeys == 0 || launch.finish != nullptr || launch.columns.begin != 0 ||
+      rows * columns >= kernel.mostBlocks) {
+    return undivided;
+  }
+  int64_t longest = 0;
+  for (uint32_t i = 0; i < kernel.spaces; ++i) {
+    longest = std::max(longest, launch.context->spaces[i]->longest);
+  }
+  // A power of two, so that a graph is used again while sentences grow.
+  const int64_t count = bucketOf((longest + kernel.sectionKeys - 1) / kernel.sectionKeys);
+  const uint64_t rowBytes = static_cast<uint64_t>(columns * count) * kernel.partialBytes;
+  const uint64_t bytes = static_cast<uint64_t>(rows) * rowBytes;
+  if (longest <= kernel.sectionKeys || bytes > mostPartials || !grow(partials, bytes).ok()) {
+    return undivided;
+  }
+  // Partial results are numbered by row, of which the launch has those from its first on.
+  const uint64_t before = static_cast<uint64_t>(launch.rows.begin) * rowBytes;
+  return {count, reinterpret_cast<void *>(addressOf(partials.data()) - before)};
+}
+
 void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   if (!failed.ok() || launch.rows.begin >= launch.rows.end ||
       launch.columns.begin >= launch.columns.end) {
     return;
   }
   const auto *const kernel = static_cast<const CudaKernel *>(launch.kernel);
-  const auto *const finish = static_cast<const CudaKernel *>(launch.finish);
-  const uint64_t bytes = recordBytes(*kernel, finish != nullptr);
+  const HeddleSections sections = sectionsOf(*kernel, launch);
+  const bool isDivided = sections.count > 1;
+  const auto *const next =
+      isDivided ? kernel->merge.get() : static_cast<const CudaKernel *>(launch.finish);
+  const uint64_t bytes = recordBytes(*kernel, next != nullptr);
   if ((recorded.size() == launchesAtOnce || records.size() + bytes > recordMemory.size()) &&
       !makeRoom(bytes)) {
     return;
@@ -345,10 +380,12 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   const uint64_t offset = records.size();
   records.resize(offset + bytes);
   const int64_t columns = launch.columns.end - launch.columns.begin;
-  recorded.push_back({kernel, finish, blocksOf(*kernel, launch, columns),
-                      finish == nullptr ? 0 : blocksOf(*finish, launch, 1), offset});
+  recorded.push_back({kernel, next, blocksOf(*kernel, launch, columns * sections.count),
+                      next == nullptr ? 0 : blocksOf(*next, launch, isDivided ? columns : 1),
+                      offset});
   recordedTimes.push_back(time);
-  writeRecord(launch, *kernel, records.data() + offset, addressOf(recordMemory.data()) + offset);
+  writeRecord(launch, *kernel, sections, records.data() + offset,
+              addressOf(recordMemory.data()) + offset);
 }
 
 /// Makes room for the record of one more launch.
@@ -398,8 +435,8 @@ bool CudaStream::tellLaunches() {
 void CudaStream::countLaunches() {
   launched.first = launched.count == 0 ? recorded.front().kernel : launched.first;
   for (const GraphLaunch &launch : recorded) {
-    launched.count += launch.finish == nullptr ? 1 : 2;
-    launched.last = launch.finish == nullptr ? launch.kernel : launch.finish;
+    launched.count += launch.next == nullptr ? 1 : 2;
+    launched.last = launch.next == nullptr ? launch.kernel : launch.next;
   }
 }
 
@@ -432,8 +469,8 @@ Status CudaStream::tell(const GraphLaunch &launch, LaunchTime *time) {
     HEDDLE_TRY(recordEvent(times.begin));
   }
   HEDDLE_TRY(tellKernel(*launch.kernel, launch.blocks, parameter));
-  if (launch.finish != nullptr) {
-    HEDDLE_TRY(tellKernel(*launch.finish, launch.finishBlocks, parameter + finishOffset));
+  if (launch.next != nullptr) {
+    HEDDLE_TRY(tellKernel(*launch.next, launch.nextBlocks, parameter + nextOffset));
   }
   if (time != nullptr) {
     HEDDLE_TRY(recordEvent(times.end));

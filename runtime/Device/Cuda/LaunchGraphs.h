@@ -19,10 +19,10 @@ struct CudaKernel;
 /// The parameters of a launch that must be equal for a graph to be used again.
 struct GraphLaunch {
   const CudaKernel *kernel;
-  /// The kernel that runs after it; null if there is none.
-  const CudaKernel *finish;
+  /// The kernel that follows, to finish its rows or to merge its sections; null if there is none.
+  const CudaKernel *next;
   unsigned blocks;
-  unsigned finishBlocks;
+  unsigned nextBlocks;
   /// The offset of its record.
   uint64_t offset;
 

@@ -24,8 +24,9 @@ static uint64_t descriptionBytes(OperandKind kind) {
   return 0;
 }
 
-uint64_t recordBytes(const CudaKernel &kernel, bool hasFinish) {
-  uint64_t bytes = (hasFinish ? 2 : 1) * sizeof(HeddleDeviceLaunch) + sizeof(HeddleKernelContext) +
+uint64_t recordBytes(const CudaKernel &kernel, bool hasNext) {
+  uint64_t bytes = (hasNext ? 2 : 1) * sizeof(HeddleDeviceLaunch) + sizeof(HeddleKernelContext) +
+                   (kernel.sectionKeys == 0 ? 0 : sizeof(HeddleSections)) +
                    kernel.operands.size() * addressBytes +
                    kernel.spaces * (addressBytes + sizeof(HeddleRows));
   for (const OperandKind kind : kernel.operands) {
@@ -68,10 +69,12 @@ static void setAddress(const Part &list, size_t index, uint64_t address) {
   std::memcpy(list.host + index * addressBytes, &address, addressBytes);
 }
 
-void writeRecord(const Launch &launch, const CudaKernel &kernel, std::byte *host, uint64_t device) {
+void writeRecord(const Launch &launch, const CudaKernel &kernel, const HeddleSections &sections,
+                 std::byte *host, uint64_t device) {
   Parts parts({host, device});
-  const bool hasFinish = launch.finish != nullptr;
-  const Part launches = parts.take((hasFinish ? 2 : 1) * sizeof(HeddleDeviceLaunch));
+  const bool isDivided = kernel.sectionKeys != 0 && sections.count > 1;
+  const bool hasNext = launch.finish != nullptr || isDivided;
+  const Part launches = parts.take((hasNext ? 2 : 1) * sizeof(HeddleDeviceLaunch));
   const Part context = parts.take(sizeof(HeddleKernelContext));
   const Part operands = parts.take(kernel.operands.size() * addressBytes);
   const Part spaces = parts.take(kernel.spaces * addressBytes);
@@ -83,23 +86,24 @@ void writeRecord(const Launch &launch, const CudaKernel &kernel, std::byte *host
   for (uint32_t i = 0; i < kernel.spaces; ++i) {
     setAddress(spaces, i, parts.put(launch.context->spaces[i], sizeof(HeddleRows)));
   }
-  const uint64_t contextFields[] = {operands.device, spaces.device,
-                                    addressOf(launch.context->scratch)};
+  const uint64_t scratch = kernel.sectionKeys == 0 ? addressOf(launch.context->scratch)
+                                                   : parts.put(&sections, sizeof sections);
+  const uint64_t contextFields[] = {operands.device, spaces.device, scratch};
   static_assert(sizeof contextFields == sizeof(HeddleKernelContext));
   std::memcpy(context.host, contextFields, sizeof contextFields);
   HeddleDeviceLaunch fields = {reinterpret_cast<const HeddleKernelContext *>(context.device),
                                launch.rows.begin,
                                launch.rows.end,
                                launch.columns.begin,
-                               launch.columns.end,
+                               isDivided ? launch.columns.end * sections.count : launch.columns.end,
                                std::max<int64_t>(launch.rowTile, 1),
                                static_cast<int64_t>(launch.scratch)};
   std::memcpy(launches.host, &fields, sizeof fields);
-  if (hasFinish) {
-    // The finish kernel processes whole rows, so there are no columns to divide.
+  if (hasNext) {
+    // Finishing processes whole rows, so there are no columns to divide.
     fields.column_begin = 0;
-    fields.column_end = 1;
-    std::memcpy(launches.host + finishOffset, &fields, sizeof fields);
+    fields.column_end = isDivided ? launch.columns.end : 1;
+    std::memcpy(launches.host + nextOffset, &fields, sizeof fields);
   }
 }
 

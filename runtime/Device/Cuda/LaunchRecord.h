@@ -9,14 +9,17 @@
 
 namespace heddle {
 
-/// Returns the bytes of a launch's record, a multiple of eight.
-uint64_t recordBytes(const CudaKernel &kernel, bool hasFinish);
+/// Returns the bytes of a record, a multiple of eight, of a launch that another one may follow.
+uint64_t recordBytes(const CudaKernel &kernel, bool hasNext);
 
-/// The offset of the finish kernel's parameter in a record; the kernel's own parameter comes first.
-inline constexpr uint64_t finishOffset = sizeof(HeddleDeviceLaunch);
+/// The offset of the parameter of the kernel that follows, to finish rows or to merge sections; the
+/// kernel's own parameter comes first.
+inline constexpr uint64_t nextOffset = sizeof(HeddleDeviceLaunch);
 
-/// Writes to `host` a record that will be copied to the address `device`.
-void writeRecord(const Launch &launch, const CudaKernel &kernel, std::byte *host, uint64_t device);
+/// Writes to `host` a record that will be copied to the address `device`. `sections` are for
+/// kernels that have some.
+void writeRecord(const Launch &launch, const CudaKernel &kernel, const HeddleSections &sections,
+                 std::byte *host, uint64_t device);
 
 } // namespace heddle
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The version in a binary's manifest; the runtime rejects any other. */
-#define HEDDLE_ABI 9
+#define HEDDLE_ABI 10
 
 /* Sections of a compiled model. No section is loaded as a program: the runtime maps the file. The
  * device section holds the device images one after another, each at a multiple of HEDDLE_ALIGNMENT;
@@ -79,6 +79,20 @@ typedef struct HeddleRows {
   const int32_t *widths; /* [sequences]: the width in rows of a sequence that is an image, if images
                             have any width; for tokens, in pixels; else null */
 } HeddleRows;
+
+/* How a launch on a device divides the keys of its rows among blocks, if the manifest gives its
+ * kernel sections; context->scratch then points to one of these. If count is 1, a block computes
+ * all sections of its rows. Otherwise column c of the launch is section c / columns of column
+ * c % columns, where columns are those of the dispatch, and its result is stored at
+ * partials + ((row * columns + column) * count + section) * partial_bytes. When all of them are
+ * there, the entry NAME HEDDLE_MERGE_SUFFIX merges them, in blocks of HEDDLE_MERGE_THREADS threads.
+ * Compiled code relies on the order of the fields, eight bytes each. */
+typedef struct HeddleSections {
+  int64_t count;
+  void *partials;
+} HeddleSections;
+#define HEDDLE_MERGE_SUFFIX "$$merge"
+#define HEDDLE_MERGE_THREADS 128
 
 /* The arguments that all kernel calls of one dispatch share. Compiled code relies on the order of
  * the fields, eight bytes each. */

@@ -36,7 +36,7 @@ dataflow.kernel @product : (!x, !w) -> !y computes #dataflow.contract<n = 100, k
   dataflow.yield %sum
 }
 // 384 threads. Slabs have 32 steps; the few tile, first in the code, has 64 rows and a panel.
-// CHECK: func.func @product.sm_90a({{.*}}) attributes {dataflow.block_work = array<i64: 384, 102464, 128, 4, 64, 1, 256>}
+// CHECK: func.func @product.sm_90a({{.*}}) attributes {dataflow.block_work = array<i64: 384, 102464, 128, 4, 64, 1, 256, 0>}
 // CHECK-COUNT-16: nvvm.mbarrier.init
 // CHECK: nvvm.fence.proxy
 // CHECK-NEXT: nvvm.barrier0

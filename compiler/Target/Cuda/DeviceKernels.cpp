@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// A new family has to be named here or in WarpRows.cpp.
+#include "compiler/Target/Cuda/DeviceKernels.h"
+
+#include "compiler/Target/Cuda/BlockAttention.h"
+#include "compiler/Target/Cuda/BlockOrder.h"
+#include "compiler/Target/Cuda/BlockProduct.h"
+#include "compiler/Target/Cuda/BlockSelect.h"
+#include "compiler/Target/Cuda/WarpRows.h"
+
+using namespace mlir;
+
+namespace heddle {
+
+/// Returns a kernel with code of its own if blocks compute it; otherwise each thread runs that of
+/// its family.
+static DeviceKernel byBlocks(const std::optional<BlockWork> &work,
+                             void (*emit)(VectorCode &, const KernelBody &),
+                             std::optional<KernelChoice> choice = {}) {
+  return {work, work ? emit : emitFamily, std::move(choice)};
+}
+
+template <typename Family>
+static DeviceKernel deviceKernelOf(dataflow::KernelOp kernel, Family computes,
+                                   const TargetDescription &target) {
+  if constexpr (isOfAttention<Family>) {
+    DeviceKernel found = byBlocks(blockAttention(kernel, target), emitBlockAttention,
+                                  attentionChoice(kernel, target));
+    found.partialBytes = partialBytes(kernel);
+    return found;
+  } else if constexpr (isOfProducts<Family>) {
+    return byBlocks(blockProduct(kernel, target), emitBlockProduct, productChoice(kernel, target));
+  } else if constexpr (std::is_same_v<Family, dataflow::SelectAttr>) {
+    return byBlocks(blockSelect(computes), emitBlockSelect);
+  } else if constexpr (std::is_same_v<Family, dataflow::OrderAttr>) {
+    return byBlocks(blockOrder(computes), emitBlockOrder, orderChoice(computes));
+  } else {
+    static_assert(!isOfBlocks<Family>);
+    return byBlocks(warpRows(kernel), emitWarpRows);
+  }
+}
+
+DeviceKernel deviceKernel(dataflow::KernelOp kernel, const TargetDescription &target) {
+  DeviceKernel found;
+  dataflow::visitFamily(kernel.getComputes(),
+                        [&](auto computes) { found = deviceKernelOf(kernel, computes, target); });
+  return found;
+}
+
+} // namespace heddle
