@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers that most of our files begin with, parsed once for each kind of target: more than half
+# The headers that most of our files begin with, parsed once for each kind of target: about half
 # of the time of a build from nothing. Files still include what they use; a build with
 # HEDDLE_PRECOMPILED_HEADERS=OFF (the presets dev and asan) shows whether they do.
 option(HEDDLE_PRECOMPILED_HEADERS "parse the most used headers of libraries once" ON)
