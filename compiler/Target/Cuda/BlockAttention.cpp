@@ -22,7 +22,6 @@
 #include "compiler/Target/Cuda/SpanWeights.h"
 #include "compiler/Target/Cuda/WarpgroupAttention.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -445,18 +444,15 @@ static void emitApart(BlockCode &block, const AttentionTile &a, KernelBody body,
                       const SpanShape &shape, Value row,
                       llvm::function_ref<void(BlockCode &, AttentionTile &)> emit) {
   VectorCode &code = block.code;
-  const auto keptHere = [&](Value number) -> Value {
-    return arith::ExtSIOp::create(code.builder, code.location, code.i64, block.keptHere(number));
-  };
   body.arguments.context = block.addressKeptHere(body.arguments.context);
   AttentionTile own = prepare(code, body, shape);
-  Value kept = keptHere(row);
+  Value kept = block.indexKeptHere(row);
   enterSequence(own, kept, body.arguments.rowEnd);
   own.head = a.head;
   own.headCount = a.headCount;
   own.firstQuery = kept;
   BlockCode inTile = block;
-  inTile.thread = keptHere(block.thread);
+  inTile.thread = block.indexKeptHere(block.thread);
   emit(inTile, own);
 }
 

@@ -127,6 +127,10 @@ Value BlockCode::keptHere(Value number) {
                 "=r,0");
 }
 
+Value BlockCode::indexKeptHere(Value number) {
+  return arith::ExtSIOp::create(code.builder, code.location, code.i64, keptHere(number));
+}
+
 Value BlockCode::addressKeptHere(Value address) { return hidden(code, address, "=l,0"); }
 
 SmallVector<Value> BlockCode::choose(Value condition, llvm::function_ref<SmallVector<Value>()> then,

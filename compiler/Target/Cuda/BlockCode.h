@@ -93,6 +93,8 @@ public:
   /// are used. LLVM would otherwise hoist the addresses of a loop's copies, which would take
   /// registers from sums: a register costs more than an addition.
   mlir::Value keptHere(mlir::Value number);
+  /// Does the same for a number that is not negative, as i64.
+  mlir::Value indexKeptHere(mlir::Value number);
   /// Does the same for an address, so that loads through it are not hoisted.
   mlir::Value addressKeptHere(mlir::Value address);
 

@@ -26,14 +26,10 @@ std::pair<Value, Value> headsOfCall(VectorCode &code, const KernelArguments &arg
   return {code.subtract(arguments.columnBegin, before), code.subtract(arguments.columnEnd, before)};
 }
 
-static Value widened(VectorCode &code, Value number) {
-  return arith::ExtSIOp::create(code.builder, code.location, code.i64, number);
-}
-
 KeySections::KeySections(BlockCode &block, AttentionTile &a, const KernelArguments &arguments,
                          int64_t heads, int64_t begin)
     : block(block), code(block.code), a(a), arguments(arguments), heads(heads), begin(begin),
-      own(widened(code, block.keptHere(code.divide(arguments.columnBegin, heads)))) {}
+      own(block.indexKeptHere(code.divide(arguments.columnBegin, heads))) {}
 
 /// Loads it again, so that it needs no registers before.
 KeySections::Division KeySections::load() const {
@@ -164,12 +160,11 @@ void KeySections::store(const KeySection &section, const SpanShape &shape, Value
                         llvm::function_ref<SpanThread(BlockCode &)> loadThread,
                         llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const {
   // The thread and its rows are computed anew, so that they need no registers before.
-  const auto later = [&](Value number) { return widened(code, block.keptHere(number)); };
   BlockCode again = block;
-  again.thread = later(block.thread);
+  again.thread = block.indexKeptHere(block.thread);
   const SpanThread thread = loadThread(again);
   QueryTile tile(block, a, shape, thread.warp);
-  tile.enter(later(query), last);
+  tile.enter(block.indexKeptHere(query), last);
   tile.enterRows(thread.g);
   const SmallVector<Value> rowSums = sumsOfRows(block, softmax.sums);
   const Division division = load();
