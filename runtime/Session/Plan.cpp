@@ -379,7 +379,8 @@ SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live
       used = used.larger(SymbolicSize::of(buffer.offset()) + bufferSize(buffer)->symbolic);
     }
   }
-  return used;
+  // Outputs follow, and kernels rely on the alignment of all buffers.
+  return used.alignedUp(HEDDLE_ALIGNMENT);
 }
 
 static bool followsLongest(const SymbolicSize &size) {
