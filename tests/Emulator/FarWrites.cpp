@@ -4,6 +4,8 @@
 /// a write of another thread comes after it in some launch.
 #include "tests/Emulator/FarWrites.h"
 
+#include <algorithm>
+
 namespace heddle::emulator {
 
 std::string FarWrites::problemOf(const char *what, int block, int thread, uint64_t address,
@@ -11,20 +13,22 @@ std::string FarWrites::problemOf(const char *what, int block, int thread, uint64
   if (!written.test(slotOf(address)) && !written.test(slotOf(address + bytes - 1))) {
     return "";
   }
-  for (uint64_t cell = address / cellBytes; cell * cellBytes < address + bytes; ++cell) {
-    const auto found = cells.find(cell);
-    if (found == cells.end()) {
-      continue;
-    }
-    const Writer &writer = found->second;
-    const std::string use =
-        "race: " + std::string(what) + std::to_string(bytes) + " bytes of the GPU's memory, which ";
-    if (writer.block != block) {
-      return use + "block " + std::to_string(writer.block) + " has written";
-    }
-    if (writer.thread != thread && writer.epoch == epoch) {
-      return use + "thread " + std::to_string(writer.thread) +
-             " has written since the last barrier";
+  const auto use = [&] {
+    return "race: " + std::string(what) + std::to_string(bytes) +
+           " bytes of the GPU's memory, which ";
+  };
+  for (uint64_t byte = address, next = 0; byte < address + bytes; byte = next) {
+    next = (byte / wordBytes + 1) * wordBytes;
+    const auto found = words.find(byte / wordBytes);
+    for (; found != words.end() && byte < std::min<uint64_t>(next, address + bytes); ++byte) {
+      const Writer &writer = found->second[byte % wordBytes];
+      if (writer.block >= 0 && writer.block != block) {
+        return use() + "block " + std::to_string(writer.block) + " has written";
+      }
+      if (writer.block >= 0 && writer.thread != thread && writer.epoch == epoch) {
+        return use() + "thread " + std::to_string(writer.thread) +
+               " has written since the last barrier";
+      }
     }
   }
   return "";
@@ -36,8 +40,11 @@ std::string FarWrites::read(int block, int thread, uint64_t address, size_t byte
 
 std::string FarWrites::write(int block, int thread, uint64_t address, size_t bytes) {
   std::string problem = problemOf("writes ", block, thread, address, bytes);
-  for (uint64_t cell = address / cellBytes; cell * cellBytes < address + bytes; ++cell) {
-    cells[cell] = {block, thread, epoch};
+  for (uint64_t byte = address; byte < address + bytes;) {
+    Word &word = words[byte / wordBytes];
+    do {
+      word[byte % wordBytes] = {block, thread, epoch};
+    } while (++byte < address + bytes && byte % wordBytes != 0);
   }
   written.set(slotOf(address));
   written.set(slotOf(address + bytes - 1));

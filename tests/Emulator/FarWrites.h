@@ -5,6 +5,7 @@
 #ifndef HEDDLE_TESTS_EMULATOR_FARWRITES_H
 #define HEDDLE_TESTS_EMULATOR_FARWRITES_H
 
+#include <array>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -21,13 +22,15 @@ public:
   std::string write(int block, int thread, uint64_t address, size_t bytes);
 
 private:
-  /// The granularity of tracking, in bytes: no element is smaller.
-  static constexpr size_t cellBytes = 2;
+  /// The last writer of a byte; no block if nobody has written it.
   struct Writer {
-    int block;
-    int thread;
-    uint32_t epoch;
+    int block = -1;
+    int thread = 0;
+    uint32_t epoch = 0;
   };
+  /// Most accesses are of whole words, so that bytes are looked up together.
+  static constexpr size_t wordBytes = 4;
+  using Word = std::array<Writer, wordBytes>;
 
   std::string problemOf(const char *what, int block, int thread, uint64_t address,
                         size_t bytes) const;
@@ -37,7 +40,7 @@ private:
   static size_t slotOf(uint64_t address) { return address / 64 % slots; }
   static constexpr size_t slots = 1 << 14;
 
-  std::unordered_map<uint64_t, Writer> cells;
+  std::unordered_map<uint64_t, Word> words;
   std::bitset<slots> written;
   uint32_t epoch = 0;
 };
