@@ -6,6 +6,7 @@
 
 #include "compiler/Parameters/FloatProducts.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -82,11 +83,14 @@ AttentionShape with(FloatProducts products, AttentionShape shape) {
 std::string describe(const AttentionShape &shape) {
   return std::to_string(shape.heads) + " heads of " + std::to_string(shape.keySize) + " and " +
          std::to_string(shape.valueSize) + ", " + shape.visibility.text() +
-         (shape.isCached ? ", cached, " : ", ") + floatProductsName(shape.products).str() +
-         " shares " + std::to_string(shape.keyShare) + " " + std::to_string(shape.valueShare) +
-         " bias " + std::to_string(shape.biasDistance) + " before " + std::to_string(shape.before) +
-         " " + shape.score + " " + shape.hidden + (shape.hasPairs ? " pairs, " : "") +
-         std::to_string(shape.lines()) + " lines";
+         (!shape.isCached             ? ", "
+          : shape.kept == Kept::Codes ? ", cached as codes, "
+          : shape.kept == Kept::Bf16  ? ", cached in bf16, "
+                                      : ", cached, ") +
+         floatProductsName(shape.products).str() + " shares " + std::to_string(shape.keyShare) +
+         " " + std::to_string(shape.valueShare) + " bias " + std::to_string(shape.biasDistance) +
+         " before " + std::to_string(shape.before) + " " + shape.score + " " + shape.hidden +
+         (shape.hasPairs ? " pairs, " : "") + std::to_string(shape.lines()) + " lines";
 }
 
 /// Sizes near those of tiles, and every feature of attention.
@@ -408,6 +412,96 @@ TEST(BlockAttention, ATextHasTheSameBitsInAnyChunks) {
         const std::vector<float> found = attention.run({{&other, 30, 10}, chunk}).values;
         expectSameBits(shape, found, 10, whole, chunk.first, chunk.rows);
       }
+    }
+  }
+}
+
+/// Expects the bits of a cache with other elements that have the same values.
+void expectBitsOfNumbers(AttentionShape shape, const std::string &target) {
+  for (const Kept kept : {Kept::Bf16, Kept::Codes}) {
+    shape.kept = kept;
+    SCOPED_TRACE(describe(shape) + " " + target);
+    AttentionShape numbers = shape;
+    numbers.kept = Kept::F32;
+    const Batch batch(shape, {70, 1, 33});
+    const KernelOutcome found = CompiledAttention(shape, target).run(batch.all());
+    EXPECT_EQ(found.report, "");
+    const std::vector<float> expected = CompiledAttention(numbers, target).run(batch.all()).values;
+    if (!shape.hasValues()) {
+      ASSERT_FALSE(expected.empty());
+      // Those of keys that a sequence does not have are not written.
+      EXPECT_TRUE(std::ranges::equal(found.values, expected, [](float a, float b) {
+        return a == b || (std::isnan(a) && std::isnan(b));
+      }));
+      continue;
+    }
+    expectSameBits(shape, found.values, 0, expected, 0, 104);
+    // A step of one text, and a chunk of another one.
+    const std::vector<AttentionPart> parts = {{&batch.sequences[0], 69, 1},
+                                              {&batch.sequences[2], 20, 13}};
+    const std::vector<float> some = CompiledAttention(shape, target).run(parts).values;
+    expectSameBits(shape, some, 0, expected, 69, 1);
+    expectSameBits(shape, some, 1, expected, 91, 13);
+  }
+}
+
+TEST(BlockAttention, NarrowCachesHaveTheBitsOfTheirNumbers) {
+  const AttentionShape shapes[] = {
+      {.heads = 2, .keySize = 64, .valueSize = 32},
+      // Rows of values that are not aligned, and padding.
+      {.heads = 2, .keySize = 33, .valueSize = 18},
+      {.heads = 4, .keySize = 16, .valueSize = 20, .keyShare = 2, .valueShare = 4},
+      {.heads = 1, .keySize = 100, .valueSize = 120},
+  };
+  for (const auto &[products, target] : kAllKinds) {
+    for (AttentionShape shape : shapes) {
+      shape.visibility = Visibility::causal();
+      shape.isCached = true;
+      expectBitsOfNumbers(with(products, shape), target);
+    }
+  }
+}
+
+TEST(BlockAttention, NarrowCachesHaveTheBitsOfTheirNumbersInF32) {
+  AttentionShape shape = {.heads = 2,
+                          .keySize = 140,
+                          .valueSize = 144,
+                          .visibility = Visibility::band(20, 0),
+                          .isCached = true};
+  expectBitsOfNumbers(shape, "sm_90a");
+  shape = {.heads = 2,
+           .keySize = 12,
+           .valueSize = 8,
+           .visibility = Visibility::causal(),
+           .isCached = true,
+           .biasDistance = 3,
+           .hasPairs = true};
+  expectBitsOfNumbers(shape, "sm_80");
+  shape = {.heads = 2,
+           .keySize = 0,
+           .valueSize = 20,
+           .visibility = Visibility::causal(),
+           .isCached = true,
+           .result = AttentionShape::Result::Sums};
+  expectBitsOfNumbers(shape, "sm_80");
+  shape.keySize = 24;
+  shape.result = AttentionShape::Result::Weights;
+  expectBitsOfNumbers(shape, "sm_80");
+}
+
+TEST(BlockAttention, NarrowCachesAgreeWithTheDefinition) {
+  const AttentionShape shape = {.heads = 4,
+                                .keySize = 24,
+                                .valueSize = 20,
+                                .visibility = Visibility::causal(),
+                                .isCached = true,
+                                .keyShare = 2,
+                                .valueShare = 2};
+  for (const auto &[products, target] : kAllKinds) {
+    for (const Kept kept : {Kept::Bf16, Kept::Codes}) {
+      AttentionShape own = with(products, shape);
+      own.kept = kept;
+      expectDefinition(own, target);
     }
   }
 }

@@ -6,13 +6,17 @@
 #include "tests/EmulatedCompiler/LaunchedAttention.h"
 
 #include "compiler/Parameters/FloatProducts.h"
+#include "tests/EmulatedCompiler/LaunchedCodes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -31,12 +35,41 @@ static std::vector<float> randomNumbers(int64_t count, std::mt19937 &random) {
   return values;
 }
 
+/// Returns a scale of codes; 0 for numbers.
+static float scaleOf(Kept kept, std::mt19937 &random) {
+  return kept == Kept::Codes ? std::uniform_real_distribution<float>(0.5F, 1)(random) / 127 : 0;
+}
+
+/// Rounds numbers of `heads` of so many elements, as a cache stores them. Returns the scales.
+static std::vector<float> keep(Kept kept, std::vector<float> &numbers, int64_t size,
+                               std::mt19937 &random) {
+  std::vector<float> scales;
+  for (auto [i, number] : llvm::enumerate(numbers)) {
+    if (int64_t(i) % size == 0) {
+      scales.push_back(scaleOf(kept, random));
+    }
+    switch (kept) {
+    case Kept::F32:
+      break;
+    case Kept::Bf16:
+      number = std::bit_cast<float>(std::bit_cast<uint32_t>(number) & 0xFFFF0000U);
+      break;
+    case Kept::Codes:
+      number = std::clamp(std::rint(number / scales.back()), -127.0F, 127.0F) * scales.back();
+      break;
+    }
+  }
+  return scales;
+}
+
 AttentionSequence::AttentionSequence(const AttentionShape &shape, int64_t length, uint32_t seed)
     : length(length) {
   std::mt19937 random(seed);
   queries = randomNumbers(length * shape.queryWidth(), random);
   keys = randomNumbers(length * shape.keyWidth(), random);
   values = randomNumbers(length * shape.valueWidth(), random);
+  keyScales = keep(shape.kept, keys, shape.keySize, random);
+  valueScales = keep(shape.kept, values, shape.valueSize, random);
   for (const int64_t heads : shape.locationHeads) {
     locations.push_back(randomNumbers(length * heads * length, random));
   }
@@ -173,19 +206,25 @@ static std::string programOf(const AttentionShape &shape) {
                          shape.before == 0 ? "" : " in " + std::to_string(stride))
         .str();
   };
-  const auto keysOf = [&](int64_t width, const char *layout) {
-    return shape.isCached ? llvm::formatv("!dataflow.cache<[{0}], f32, {1}>", width, layout).str()
-                          : rows(width);
+  const auto keysOf = [&](int64_t width, int64_t size, const char *layout) {
+    const std::string element = shape.kept == Kept::F32 ? "f32"
+                                : shape.kept == Kept::Bf16
+                                    ? "bf16"
+                                    : RandomCodes::nameOf("i8, " + std::to_string(size));
+    return shape.isCached
+               ? llvm::formatv("!dataflow.cache<[{0}], {1}, {2}>", width, element, layout).str()
+               : rows(width);
   };
   const bool hasValues = shape.hasValues();
   const bool hasWeights = shape.result == AttentionShape::Result::Sums;
   const std::string ofKeys =
       llvm::formatv("!dataflow.buffer<[tokens, {0}, longest(tokens)], f32>", shape.heads);
-  std::string inputs =
-      hasWeights ? ofKeys : rows(shape.queryWidth()) + ", " + keysOf(shape.keyWidth(), "keys");
+  std::string inputs = hasWeights ? ofKeys
+                                  : rows(shape.queryWidth()) + ", " +
+                                        keysOf(shape.keyWidth(), shape.keySize, "keys");
   std::string options, note, pairs;
   if (hasValues) {
-    inputs += ", " + keysOf(shape.valueWidth(), "rows");
+    inputs += ", " + keysOf(shape.valueWidth(), shape.valueSize, "rows");
     options += llvm::formatv(", valueSize = {0}", shape.valueSize);
   }
   if (shape.biasDistance > 0) {
@@ -305,17 +344,59 @@ static uint64_t sendRows(EmulatedGpu &gpu, const std::vector<AttentionPart> &bat
   return gpu.send(all) + size_t(before) * sizeof(float);
 }
 
+namespace {
+/// The keys or values of a sequence in a cache: its numbers, and the scales of codes.
+struct CachedRows {
+  const std::vector<float> AttentionSequence::*numbers, AttentionSequence::*scales;
+  /// The elements of a position, and those of a head.
+  int64_t width, size;
+  bool areKeys;
+  Kept kept;
+
+  int64_t heads() const { return width / size; }
+  int64_t positionBytes() const {
+    const auto codes = static_cast<int64_t>(llvm::alignTo(width, sizeof(float)));
+    return kept == Kept::F32    ? width * int64_t(sizeof(float))
+           : kept == Kept::Bf16 ? width * int64_t(sizeof(uint16_t))
+                                : heads() * int64_t(sizeof(float)) + codes;
+  }
+  /// Stores element `d` of a position to a block.
+  void store(const AttentionSequence &from, int64_t position, int64_t d, char *block) const {
+    constexpr int64_t together = HEDDLE_BLOCK;
+    const int64_t inBlock = position % together;
+    const float number = (from.*numbers)[size_t(position * width + d)];
+    const int64_t place = areKeys ? d * together + inBlock : inBlock * width + d;
+    if (kept == Kept::F32) {
+      std::memcpy(block + place * int64_t(sizeof number), &number, sizeof number);
+      return;
+    }
+    if (kept == Kept::Bf16) {
+      const auto bits = uint16_t(std::bit_cast<uint32_t>(number) >> 16);
+      std::memcpy(block + place * int64_t(sizeof bits), &bits, sizeof bits);
+      return;
+    }
+    // Scales come first: those of a block's keys, or those of each row of values.
+    const int64_t head = d / size, scaleBytes = heads() * int64_t(sizeof(float));
+    const float scale = (from.*scales)[size_t(position * heads() + head)];
+    char *const row = block + (areKeys ? 0 : inBlock * positionBytes());
+    const int64_t ofScale = areKeys ? head * together + inBlock : head;
+    std::memcpy(row + ofScale * int64_t(sizeof scale), &scale, sizeof scale);
+    char *const codes = row + scaleBytes * (areKeys ? together : 1);
+    codes[areKeys ? place : d] = char(int8_t(std::lround(number / scale)));
+  }
+};
+} // namespace
+
 /// Sends a cache with the positions of a batch up to its last rows. Blocks are stored in another
-/// order than that of their positions; all other memory is NaN.
+/// order than that of their positions; all other numbers and scales are NaN.
 static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &batch,
-                          const BatchRows &rows,
-                          const std::vector<float> AttentionSequence::*member, int64_t width,
-                          bool areKeys) {
+                          const BatchRows &rows, const CachedRows &cached) {
   constexpr int64_t size = HEDDLE_BLOCK;
+  const int64_t blockBytes = size * cached.positionBytes();
   const int64_t pitch = (rows.longest + size - 1) / size + 1;
   const auto segments = static_cast<int64_t>(batch.size());
   const int64_t blocks = segments * pitch;
-  std::vector<float> memory(static_cast<size_t>(blocks * size * width), kNothing);
+  std::vector<char> memory(static_cast<size_t>(blocks * blockBytes), char(-1));
   std::vector<int32_t> list;
   for (int64_t block = 0; block < blocks; ++block) {
     list.push_back(static_cast<int32_t>((block * 7 + 3) % blocks));
@@ -331,16 +412,14 @@ static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &ba
     const AttentionPart &part = batch[size_t(segment)];
     for (int64_t position = 0; position < part.first + part.rows; ++position) {
       const int64_t block = list[size_t(segment * pitch + position / size)];
-      for (int64_t d = 0; d < width; ++d) {
-        const int64_t inBlock = areKeys ? d * size + position % size : position % size * width + d;
-        memory[size_t(block * size * width + inBlock)] =
-            (part.sequence->*member)[size_t(position * width + d)];
+      for (int64_t d = 0; d < cached.width; ++d) {
+        cached.store(*part.sequence, position, d, memory.data() + block * blockBytes);
       }
     }
   }
   const auto pointer = [](uint64_t address) { return reinterpret_cast<int32_t *>(address); };
   const HeddleCache cache = {pointer(gpu.send(memory)),
-                             size * width * int64_t(sizeof(float)),
+                             blockBytes,
                              pointer(gpu.send(rows.offsets)),
                              pointer(gpu.send(rows.sequenceOf)),
                              pointer(gpu.send(rows.lengths)),
@@ -374,10 +453,9 @@ KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
                                      const KernelLaunch &launch) const {
   const BatchRows rows(batch);
   const auto send = [&](EmulatedGpu &gpu, uint64_t result, uint64_t) {
-    const auto operand = [&](const std::vector<float> AttentionSequence::*member, int64_t width,
-                             bool areKeys) {
-      return shape.isCached ? sendCache(gpu, batch, rows, member, width, areKeys)
-                            : sendRows(gpu, batch, member, width, shape.before);
+    const auto operand = [&](const CachedRows &own) {
+      return shape.isCached ? sendCache(gpu, batch, rows, own)
+                            : sendRows(gpu, batch, own.numbers, own.width, shape.before);
     };
     std::vector<uint64_t> operands = {result};
     if (shape.result == AttentionShape::Result::Sums) {
@@ -387,11 +465,13 @@ KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
     } else {
       operands.push_back(
           sendRows(gpu, batch, &AttentionSequence::queries, shape.queryWidth(), shape.before));
-      operands.push_back(operand(&AttentionSequence::keys, shape.keyWidth(), /*areKeys=*/true));
+      operands.push_back(operand({&AttentionSequence::keys, &AttentionSequence::keyScales,
+                                  shape.keyWidth(), shape.keySize, /*areKeys=*/true, shape.kept}));
     }
     if (shape.hasValues()) {
       operands.push_back(
-          operand(&AttentionSequence::values, shape.valueWidth(), /*areKeys=*/false));
+          operand({&AttentionSequence::values, &AttentionSequence::valueScales, shape.valueWidth(),
+                   shape.valueSize, /*areKeys=*/false, shape.kept}));
     }
     if (shape.biasDistance > 0) {
       operands.push_back(gpu.send(biases));

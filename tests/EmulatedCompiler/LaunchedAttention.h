@@ -16,6 +16,9 @@
 
 namespace heddle {
 
+/// What a cache stores.
+enum class Kept : uint8_t { F32, Bf16, Codes };
+
 /// The parameters of an attention.
 struct AttentionShape {
   int64_t heads, keySize, valueSize;
@@ -23,6 +26,7 @@ struct AttentionShape {
   FloatProducts products = FloatProducts::Exact;
   /// Whether keys and values are in caches.
   bool isCached = false;
+  Kept kept = Kept::F32;
   int64_t keyShare = 1, valueShare = 1;
   int64_t biasDistance = 0;
   /// Queries, keys and values are columns of wider rows, from this column on.
@@ -59,7 +63,10 @@ struct AttentionShape {
 
 /// Queries, keys and values of a sequence, the same in every batch.
 struct AttentionSequence {
+  /// Keys and values as they are read from caches.
   std::vector<float> queries, keys, values;
+  /// The scales of codes, one for each head of a position.
+  std::vector<float> keyScales, valueScales;
   /// Numbers of keys for each row: for each input [length][heads][length].
   std::vector<std::vector<float>> locations;
   /// Given weights, [length][heads][length]; NaN for keys that a row does not see.

@@ -129,27 +129,42 @@ struct SpanRows {
   mlir::Value blocks = {};
   /// The numbers of a row, without and with padding.
   int64_t size = 0, numbers = 0;
-  /// Whether four adjacent numbers are aligned to 16 bytes; null if they are not.
+  /// Whether four adjacent numbers are aligned to their size; null if they are not.
   mlir::Value areAligned = {};
+
+  /// The type of a number in memory: f32, or what a cache stores; codes have scales.
+  mlir::Type element(VectorCode &code) const { return places ? places->element : code.f32; }
+  bool hasScales() const { return places && places->hasScales(); }
+  /// Returns whether neighbouring threads take neighbouring rows of keys.
+  bool areTogether() const { return places && places->elementStride != 1; }
 };
 
-/// Loads four numbers from `number` on of the row at a position; those past the last one are zero.
-/// `together` says that they are aligned to 16 bytes.
-mlir::Value loadFour(BlockCode &block, const SpanRows &rows, mlir::Value position,
-                     mlir::Value number, bool together);
+/// Starts to load four numbers from `number` on of the row at a position; those past the last one
+/// are zero. `together` says that they are aligned. Returns what memory stores, so that nothing
+/// waits for a load before its numbers are used: a vector, or single numbers if they are narrow and
+/// not adjacent; after codes, their scale.
+llvm::SmallVector<mlir::Value> loadFour(BlockCode &block, const SpanRows &rows,
+                                        mlir::Value position, mlir::Value number, bool together);
+/// Returns zeros of these types.
+llvm::SmallVector<mlir::Value> zeroFour(BlockCode &block, const SpanRows &rows);
+/// Returns loaded numbers as words for units. The vector may be replaced by its elements.
+llvm::SmallVector<mlir::Value> wordsOfFour(BlockCode &block, Units units, const SpanRows &rows,
+                                           mlir::ValueRange loaded);
 /// Emits loads twice, for rows that are aligned as `areAligned` says, if it is not null, and for
 /// others; returns what the right ones return.
 llvm::SmallVector<mlir::Value>
 loadAligned(BlockCode &block, mlir::Value areAligned,
             llvm::function_ref<llvm::SmallVector<mlir::Value>(bool together)> load);
-/// Loads number `number`, or the last one if there is none, of `count` adjacent rows from a
-/// multiple of `count` on, which divides HEDDLE_BLOCK. Rows outside [from, to) are zero, and are
-/// not read; without `from`, all rows are there.
+/// Starts to load number `number`, or the last one if there is none, of `count` adjacent rows from
+/// a multiple of `count` on, which divides HEDDLE_BLOCK. Rows outside [from, to) are zero, and are
+/// not read; without `from`, all rows are there. Returns what memory stores, as single numbers;
+/// after codes, as many scales.
 llvm::SmallVector<mlir::Value> loadColumn(BlockCode &block, const SpanRows &rows, mlir::Value first,
                                           mlir::Value number, int64_t count, mlir::Value from,
                                           mlir::Value to);
-/// Returns whether neighbouring threads take neighbouring rows of keys.
-bool hasRowsTogether(const SpanRows &rows);
+/// Returns loaded numbers of a column as words of two bf16 numbers each.
+llvm::SmallVector<mlir::Value> wordsOfColumn(BlockCode &block, const SpanRows &rows,
+                                             mlir::ValueRange loaded);
 
 /// Loads a thread's part of the span of keys or values from position `first` on. Rows outside
 /// [from, to) are zero; their loads read memory of a row inside instead.
@@ -257,8 +272,10 @@ private:
   mlir::Value first, lastQuery;
 };
 
-/// Return the elements of a vector, and a vector of elements.
+/// Return the elements of a vector, values with their vectors replaced by the elements, and a
+/// vector of elements.
 llvm::SmallVector<mlir::Value> elementsOf(VectorCode &code, mlir::Value vector);
+llvm::SmallVector<mlir::Value> apart(VectorCode &code, mlir::ValueRange values);
 mlir::Value vectorOf(VectorCode &code, mlir::ValueRange elements);
 
 } // namespace heddle

@@ -118,12 +118,6 @@ static std::string problemOf(dataflow::KernelOp kernel, const AttentionForm &for
     return "heads have " + std::to_string(form.size()) + " elements, expected at most " +
            std::to_string(kMostNumbers);
   }
-  for (unsigned input = 1; input < kernel.getNumInputs(); ++input) {
-    dataflow::CacheType cache = kernel.getOperandCache(input);
-    if (cache && !cache.getElementType().isF32()) {
-      return "caches have elements of " + cache.getElementText() + ", expected f32";
-    }
-  }
   return "";
 }
 

@@ -89,7 +89,7 @@ Value BlockCode::loadFar(Value address, Type type) {
   const auto vector = dyn_cast<VectorType>(type);
   const auto count = static_cast<unsigned>(vector ? vector.getNumElements() : 1);
   return LLVM::LoadOp::create(code.builder, code.location, type, farAddress(code, address),
-                              count * static_cast<unsigned>(sizeof(float)));
+                              count * getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8);
 }
 
 void BlockCode::copy(Value to, Value from, int64_t bytes, Value valid) {

@@ -77,7 +77,7 @@ public:
   /// them stored to shared memory before, or copied there and awaited.
   void barrier();
 
-  /// Loads an f32 number, or a vector of them, from global memory, aligned to its size.
+  /// Loads a number, or a vector of numbers, from global memory, aligned to its size.
   mlir::Value loadFar(mlir::Value address, mlir::Type type);
 
   /// Starts an asynchronous copy of 4 or 16 bytes to shared memory; both addresses are aligned to

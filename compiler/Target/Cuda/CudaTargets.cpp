@@ -22,7 +22,8 @@ namespace heddle {
 static constexpr int64_t kKibibyte = 1024;
 static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
                                                   ElementType::I8};
-static constexpr ElementType kCacheElements[] = {ElementType::F32};
+static constexpr ElementType kCacheElements[] = {ElementType::F32, ElementType::BF16,
+                                                 ElementType::I8};
 
 /// Callers share nothing, so blocks need only be large enough to fill a multiprocessor with the
 /// blocks that it can hold, and small enough for kernels that use all registers.

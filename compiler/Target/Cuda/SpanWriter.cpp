@@ -43,13 +43,20 @@ Value SpanWriter::placeIn(const Part &part, int64_t rows, int64_t rowBytes) {
 
 SmallVector<Value> SpanWriter::loadPart(const SpanRows &rows, Value position, Value part,
                                         bool together) {
-  SmallVector<Value> numbers;
+  SmallVector<Value> loaded;
   for (int64_t i = 0; i < kCoreSteps; i += kFourNumbers) {
     Value number = code.add(code.multiply(part, kCoreSteps), i);
-    llvm::append_range(numbers,
-                       elementsOf(code, loadFour(block, rows, position, number, together)));
+    llvm::append_range(loaded, apart(code, loadFour(block, rows, position, number, together)));
   }
-  return numbers;
+  return loaded;
+}
+
+/// Stores a part of a row of queries or keys.
+void SpanWriter::storePart(const SpanRows &rows, ValueRange loaded, Value place) {
+  const size_t half = loaded.size() / 2;
+  SmallVector<Value> words = wordsOfFour(block, Units::Bf16, rows, loaded.take_front(half));
+  llvm::append_range(words, wordsOfFour(block, Units::Bf16, rows, loaded.drop_front(half)));
+  block.storeWords(words, block.sharedAt(place));
 }
 
 void SpanWriter::storeQueries(const QueryTile &tile, const AttentionTile &a, Value first) {
@@ -69,17 +76,18 @@ void SpanWriter::storeQueries(const QueryTile &tile, const AttentionTile &a, Val
   for (int64_t i = 0; i < partsOf(kWarpgroupRows); ++i) {
     Part part = partAt(i, kWarpgroupRows, /*areTogether=*/false);
     part.row = code.add(part.row, first);
-    warpgroups.storePart(ValueRange(loaded).slice(static_cast<size_t>(i * kCoreSteps), kCoreSteps),
-                         placeIn(part, shape.rows(), spans.chunkBytes()));
+    storePart(rows, ValueRange(loaded).slice(static_cast<size_t>(i * kCoreSteps), kCoreSteps),
+              placeIn(part, shape.rows(), spans.chunkBytes()));
   }
 }
 
 /// Calls `use` with the numbers of the parts of a batch, of keys or of values.
 void SpanWriter::forParts(int64_t batch, llvm::function_ref<void(int64_t i)> use) const {
   const bool areKeys = batch < keyBatches();
-  const int64_t first = (areKeys ? batch : batch - keyBatches()) * kBatchParts;
+  const int64_t most = areKeys ? keyBatch : valueBatch;
+  const int64_t first = (areKeys ? batch : batch - keyBatches()) * most;
   const int64_t parts = areKeys ? partsOf(shape.keys) : valueParts();
-  for (int64_t i = first; i < std::min(first + kBatchParts, parts); ++i) {
+  for (int64_t i = first; i < std::min(first + most, parts); ++i) {
     use(i);
   }
 }
@@ -106,7 +114,7 @@ SmallVector<Value> SpanWriter::load(const QueryTile &tile, const SpanRows &keys,
   return loadAligned(block, keys.areAligned, [&](bool together) {
     SmallVector<Value> numbers;
     forParts(batch, [&](int64_t i) {
-      const Part part = partAt(i, shape.keys, hasRowsTogether(keys));
+      const Part part = partAt(i, shape.keys, keys.areTogether());
       Value position = code.add(first, part.row);
       Value near = code.larger(code.smaller(position, code.subtract(tile.to, 1)), tile.from);
       llvm::append_range(numbers, loadPart(keys, near, part.part, together));
@@ -115,17 +123,33 @@ SmallVector<Value> SpanWriter::load(const QueryTile &tile, const SpanRows &keys,
   });
 }
 
-void SpanWriter::store(const SpanRows &keys, ValueRange loaded, int64_t batch, Value stage) {
-  const bool areKeys = batch < keyBatches();
-  size_t used = 0;
+SmallVector<Value> SpanWriter::zeros(const SpanRows &keys) {
+  SmallVector<Value> all;
+  forParts(/*batch=*/0, [&](int64_t) {
+    for (int64_t i = 0; i < kCoreSteps; i += kFourNumbers) {
+      llvm::append_range(all, apart(code, zeroFour(block, keys)));
+    }
+  });
+  return all;
+}
+
+void SpanWriter::store(const SpanRows &keys, const SpanRows &values, ValueRange loaded,
+                       int64_t batch, Value stage) {
+  size_t parts = 0, stored = 0;
+  forParts(batch, [&](int64_t) { ++parts; });
+  const size_t ofPart = loaded.size() / parts;
   forParts(batch, [&](int64_t i) {
-    const Part part = areKeys ? partAt(i, shape.keys, hasRowsTogether(keys))
-                              : partAt(i, shape.valueNumbers(), /*areTogether=*/true);
-    Value place = areKeys ? placeIn(part, shape.keys, spans.chunkBytes())
-                          : code.add(placeIn(part, shape.valueNumbers(), spans.valueBytes()),
-                                     spans.keysBytes());
-    warpgroups.storePart(loaded.slice(used, kCoreSteps), code.add(stage, place));
-    used += kCoreSteps;
+    const ValueRange own = loaded.slice(stored, ofPart);
+    stored += ofPart;
+    if (batch < keyBatches()) {
+      const Part part = partAt(i, shape.keys, keys.areTogether());
+      storePart(keys, own, code.add(stage, placeIn(part, shape.keys, spans.chunkBytes())));
+      return;
+    }
+    const Part part = partAt(i, shape.valueNumbers(), /*areTogether=*/true);
+    Value place =
+        code.add(placeIn(part, shape.valueNumbers(), spans.valueBytes()), spans.keysBytes());
+    block.storeWords(wordsOfColumn(block, values, own), block.sharedAt(code.add(stage, place)));
   });
 }
 

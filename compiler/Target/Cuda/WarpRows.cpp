@@ -61,7 +61,9 @@ struct ColumnsOf {
   }
   Columns operator()(dataflow::AppendAttr) const {
     dataflow::CacheType cache = kernel.getOperandCache(0);
-    return isa<transformer::QuantizedType>(cache.getElementType()) ? Columns() : cache.getWidth();
+    // Those that share a scale are quantised together.
+    auto codes = dyn_cast<transformer::QuantizedType>(cache.getElementType());
+    return codes ? codes.getGroupOf(cache.getWidth()) : cache.getWidth();
   }
   Columns operator()(dataflow::NestAttr nest) const {
     // Those of its last axis.

@@ -47,7 +47,7 @@ WarpgroupAttention::WarpgroupAttention(BlockCode &block, AttentionTile &a, const
       stages(warpgroups, WarpgroupSpans::kStages, spans.mbarriersBegin()),
       warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)), thread(loadThread(block)),
-      tile(block, a, shape, thread.warp), writer(warpgroups, spans, inWarpgroup) {}
+      tile(block, a, shape, thread.warp), writer(warpgroups, spans, a, inWarpgroup) {}
 
 WarpgroupAttention::State WarpgroupAttention::unpack(ValueRange carried) const {
   State state;
@@ -96,7 +96,7 @@ SmallVector<Value> WarpgroupAttention::fill(const Stage &stage, Value first, con
     if (batch == 0) {
       stages.awaitEmpty(stage);
     }
-    writer.store(keys, loaded, batch, stageBegin(stage.number));
+    writer.store(keys, values, loaded, batch, stageBegin(stage.number));
     loaded = std::move(next);
   }
   warpgroups.fenceProxies();
@@ -111,9 +111,7 @@ void WarpgroupAttention::produce() {
   const SmallVector<Value> loaded = block.choose(
       code.less(tile.from, tile.to),
       [&] { return writer.load(tile, keys, values, firstSpan, /*batch=*/0); },
-      [&] {
-        return SmallVector<Value>(static_cast<size_t>(writer.firstNumbers()), code.number(0));
-      });
+      [&] { return writer.zeros(keys); });
   block.barrier();
   const Stage first = stages.first();
   SmallVector<Value> initial = {first.number, first.parity};

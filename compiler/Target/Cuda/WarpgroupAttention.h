@@ -49,26 +49,33 @@ struct WarpgroupSpans {
 /// together; its threads divide the parts of all rows among themselves.
 class SpanWriter {
 public:
-  SpanWriter(WarpgroupCode &warpgroups, const WarpgroupSpans &spans, mlir::Value inWarpgroup)
+  SpanWriter(WarpgroupCode &warpgroups, const WarpgroupSpans &spans, const AttentionTile &a,
+             mlir::Value inWarpgroup)
       : warpgroups(warpgroups), block(warpgroups.block), code(block.code), spans(spans),
-        shape(spans.shape), inWarpgroup(inWarpgroup) {}
+        shape(spans.shape), keyBatch(partsOfBatch(a.keyPlaces)),
+        valueBatch(partsOfBatch(a.valuePlaces)), inWarpgroup(inWarpgroup) {}
 
   /// Stores the queries of a warpgroup, from number `first` of the tile on.
   void storeQueries(const QueryTile &tile, const AttentionTile &a, mlir::Value first);
   /// A span is loaded and stored in batches, so that few registers are needed: those of keys, then
   /// those of values.
-  int64_t batches() const { return keyBatches() + batchesOf(valueParts()); }
+  int64_t batches() const {
+    return keyBatches() + llvm::divideCeilSigned(valueParts(), valueBatch);
+  }
   /// Starts to load the thread's parts of a batch of the span from key `first` on, eight numbers
-  /// each. Keys that no query sees repeat one that is seen; such values are zero.
+  /// each, as memory stores them. Keys that no query sees repeat one that is seen; such values are
+  /// zero.
   llvm::SmallVector<mlir::Value> load(const QueryTile &tile, const SpanRows &keys,
                                       const SpanRows &values, mlir::Value first, int64_t batch);
+  /// Returns zeros of the types of the first batch.
+  llvm::SmallVector<mlir::Value> zeros(const SpanRows &keys);
   /// Stores what was loaded to the stage that begins at an offset.
-  void store(const SpanRows &keys, mlir::ValueRange loaded, int64_t batch, mlir::Value stage);
-  /// Returns the numbers of the first batch of a thread.
-  int64_t firstNumbers() const { return std::min(kBatchParts, partsOf(shape.keys)) * kCoreSteps; }
+  void store(const SpanRows &keys, const SpanRows &values, mlir::ValueRange loaded, int64_t batch,
+             mlir::Value stage);
 
 private:
-  static constexpr int64_t kBatchParts = 4;
+  /// Scales take registers too.
+  static int64_t partsOfBatch(const CacheBlock &places) { return places.hasScales() ? 2 : 4; }
   /// A part of a row.
   struct Part {
     mlir::Value row, part;
@@ -80,19 +87,21 @@ private:
   int64_t valueParts() const {
     return shape.valueNumbers() * shape.keys / kCoreSteps / kWarpgroupThreads;
   }
-  static int64_t batchesOf(int64_t parts) { return llvm::divideCeilSigned(parts, kBatchParts); }
-  int64_t keyBatches() const { return batchesOf(partsOf(shape.keys)); }
+  int64_t keyBatches() const { return llvm::divideCeilSigned(partsOf(shape.keys), keyBatch); }
   void forParts(int64_t batch, llvm::function_ref<void(int64_t i)> use) const;
   Part partAt(int64_t i, int64_t rows, bool areTogether);
   mlir::Value placeIn(const Part &part, int64_t rows, int64_t rowBytes);
   llvm::SmallVector<mlir::Value> loadPart(const SpanRows &rows, mlir::Value position,
                                           mlir::Value part, bool together);
+  void storePart(const SpanRows &rows, mlir::ValueRange loaded, mlir::Value place);
 
   WarpgroupCode &warpgroups;
   BlockCode &block;
   VectorCode &code;
   const WarpgroupSpans &spans;
   const SpanShape &shape;
+  /// The parts of a thread in a batch of keys, and of values.
+  const int64_t keyBatch, valueBatch;
   mlir::Value inWarpgroup;
 };
 

@@ -83,21 +83,9 @@ static void transposeRows(VectorCode &code, Value from, int64_t stride, const Pl
 // Returns the scale of `count` numbers: their largest magnitude divided by the largest code; NaN if
 // one of them is infinite or NaN.
 static Value scaleOf(VectorCode &code, Value from, int64_t count) {
-  auto withMagnitudes = [&](Value most, Value column, int64_t valid) {
-    Value numbers = code.loadVector(code.at(from, column), valid);
-    Value magnitudes = math::AbsFOp::create(code.builder, code.location, numbers);
-    return code.maximumOrNan(magnitudes, most);
-  };
-  int64_t whole = count / code.lanes * code.lanes;
-  Value most =
-      code.loop(code.integer(0), code.integer(whole), code.lanes, {code.splat(0)},
-                [&](Value column, ValueRange carried) {
-                  return SmallVector<Value>{withMagnitudes(carried[0], column, code.lanes)};
-                })[0];
-  if (whole < count) {
-    most = withMagnitudes(most, code.integer(whole), count - whole);
-  }
-  Value largest = code.maximumOfLanesOrNan(most);
+  Value largest = largestOverRow(code, from, count, Largest::OrNan, [&](Value numbers) -> Value {
+    return math::AbsFOp::create(code.builder, code.location, numbers);
+  });
   Value isFinite =
       arith::CmpFOp::create(code.builder, code.location, arith::CmpFPredicate::OLT, largest,
                             code.number(std::numeric_limits<float>::infinity()));
@@ -142,7 +130,8 @@ static void quantizeRow(VectorCode &code, Value from, const Place &to, int64_t w
   int64_t group = to.places.group;
   code.loop(code.integer(0), code.integer(width), group, [&](Value first) {
     Value numbers = code.at(from, first), scale = scaleOf(code, numbers, group);
-    code.storeScalar(scale, to.places.scaleAt(code, to.block, to.position, first));
+    code.once(
+        [&] { code.storeScalar(scale, to.places.scaleAt(code, to.block, to.position, first)); });
     code.overRow(group, 1, [&](Value column, int64_t valid) {
       Value codes = codesOf(code, code.loadVector(code.at(numbers, column), valid), scale);
       storeCodes(code, codes, to, code.add(first, column), valid);

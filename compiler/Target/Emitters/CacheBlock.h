@@ -30,10 +30,13 @@ struct CacheBlock {
   mlir::Value scaleAt(VectorCode &code, mlir::Value block, mlir::Value position,
                       mlir::Value number) const;
 
+  /// The distance between the scales of consecutive positions, in scales.
+  int64_t positionScales = 1;
+
 private:
-  /// Bytes before the first element; the distance between consecutive scales of a position, and
-  /// between positions, in scales.
-  int64_t firstElement = 0, scaleStride = 1, positionScales = 1;
+  /// Bytes before the first element, and the distance between consecutive scales of a position, in
+  /// scales.
+  int64_t firstElement = 0, scaleStride = 1;
 };
 
 } // namespace heddle
