@@ -70,6 +70,10 @@ constexpr char kTooEarly[] =
     "multiplies byte [0-9]+ of shared memory(, which nobody has written|"
     ", which (thread [0-9]+|a bulk copy) has written since the last barrier|"
     " while a copy of thread [0-9]+ to it is under way)";
+/// Lanes of a warp, whichever comes first.
+constexpr char kNotInStep[] =
+    "race: (reads byte [0-9]+ of shared memory, which thread [0-9]+ has written|writes byte [0-9]+ "
+    "of shared memory, which thread [0-9]+ has read) since the last barrier";
 
 struct Defect {
   const char *name;
@@ -121,11 +125,13 @@ const Defect kDefects[] = {
     {"matrixNotAligned", matrixMoved<Operand::Columns, 16>,
      "multiplies a matrix whose descriptor is not aligned to 128 bytes"},
     {"matrixElsewhere", matrixMoved<Operand::Columns, 65536>, kTooEarly},
-    {"mbarriersNotDestroyed", allMissing<NVVM::MBarrierInvalOp>,
-     "initialises the mbarrier at byte [0-9]+ of shared memory, which is valid already"},
-    {"noBarrierAfterSums", missing<NVVM::Barrier0Op>,
-     "race: (reads byte [0-9]+ of shared memory, which (thread [0-9]+|a bulk copy) has written|"
-     "writes byte [0-9]+ of shared memory, which thread [0-9]+ has read) since the last barrier"},
+    {"lastStageNotReleased", missing<NVVM::MBarrierArriveOp>,
+     "deadlock: .*128 threads wait for phase [01] of the mbarrier at byte [0-9]+ of shared memory, "
+     "which lacks 8 arrivals and 0 bytes"},
+    {"mbarriersUsedEarly", missing<NVVM::Barrier0Op>,
+     "uses an mbarrier at byte [0-9]+ of shared memory, where there is none"},
+    {"sumsReadEarly", missing<NVVM::SyncWarpOp>, kNotInStep},
+    {"sumsReplacedEarly", missing<NVVM::SyncWarpOp, 2>, kNotInStep},
     {"oneThreadElsewhere", oneThreadElsewhere,
      "deadlock: 127 threads of warpgroup 2 wait at wgmma.fence, which 1 never reach"},
     {"tooLittleShared", nothing,

@@ -268,6 +268,27 @@ Number shuffle(const char *name, uint32_t mask, Number number, uint32_t lane, ui
   return std::bit_cast<Number>(own.result);
 }
 
+// --- bar.warp.sync -------------------------------------------------------------------------------
+
+/// Orders what the lanes have done before what they do next. Each passes its thread.
+std::string synchronise(void *const *lanes) {
+  order().use();
+  Clock all = order().nothing();
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    if (lanes[lane] != nullptr) {
+      order().release(*static_cast<const int *>(lanes[lane]), all);
+    }
+  }
+  for (int lane = 0; lane < warpLanes; ++lane) {
+    if (lanes[lane] != nullptr) {
+      order().acquire(*static_cast<const int *>(lanes[lane]), all);
+    }
+  }
+  return "";
+}
+
+// --- numbers -------------------------------------------------------------------------------------
+
 /// Returns a number rounded to tf32, ties away from zero, as bits of f32.
 uint32_t roundedToTf32(float value) {
   return std::isnan(value) ? 0x7FFFFFFFU
@@ -327,6 +348,11 @@ heddle_emulated_mma_m16n8k32_row_col_s8_u8(uint32_t *sums, uint32_t a0, uint32_t
                                            uint32_t a3, uint32_t b0, uint32_t b1, uint32_t c0,
                                            uint32_t c1, uint32_t c2, uint32_t c3) {
   meetToMultiplyCodes</*areRowsSigned=*/true>(sums, {{a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3}});
+}
+
+HEDDLE_EMULATED void heddle_emulated_bar_warp_sync(uint32_t mask) {
+  int thread = runningThread("bar.warp.sync");
+  meetLanes("bar.warp.sync", &thread, synchronise, mask);
 }
 
 HEDDLE_EMULATED float heddle_emulated_shfl_sync_idx_f32(uint32_t mask, float number, uint32_t lane,

@@ -24,9 +24,9 @@ static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
 void BlockWork::note(func::FuncOp function) const {
   Builder builder(function.getContext());
-  function->setAttr(kNote,
-                    builder.getDenseI64ArrayAttr({threads, shared, many.rows, many.columns,
-                                                  few.rows, few.columns, fewRows, leastBlocks}));
+  function->setAttr(kNote, builder.getDenseI64ArrayAttr(
+                               {threads, shared, many.rows, many.columns, few.rows, few.columns,
+                                fewRows, leastBlocks, static_cast<int64_t>(findsPieces)}));
 }
 
 bool BlockWork::forget(Operation *function) { return function->removeAttr(kNote) != nullptr; }
@@ -37,9 +37,35 @@ std::optional<BlockWork> BlockWork::of(func::FuncOp function) {
     return std::nullopt;
   }
   ArrayRef<int64_t> numbers = note.asArrayRef();
-  assert(numbers.size() == 8 && "as note() writes it");
+  assert(numbers.size() == 9 && "as note() writes it");
   return BlockWork{numbers[0], numbers[1], {numbers[2], numbers[3]}, {numbers[4], numbers[5]},
-                   numbers[6], numbers[7]};
+                   numbers[6], numbers[7], numbers[8] != 0};
+}
+
+// --- pieces of a launch ------------------------------------------------------------------------
+
+/// Reads a special register, as i64.
+template <typename Register> static Value read(VectorCode &code) {
+  Value value = Register::create(code.builder, code.location, code.i32);
+  return arith::ExtUIOp::create(code.builder, code.location, code.i64, value);
+}
+
+Value LaunchPieces::first(VectorCode &code) { return read<NVVM::BlockIdXOp>(code); }
+Value LaunchPieces::step(VectorCode &code) { return read<NVVM::GridDimXOp>(code); }
+
+Value LaunchPieces::count(VectorCode &code) {
+  ofColumns = code.divideUp(code.subtract(rowEnd, rowBegin), rows);
+  return code.multiply(ofColumns, code.divideUp(code.subtract(columnEnd, columnBegin), columns));
+}
+
+std::array<Value, 4> LaunchPieces::at(VectorCode &code, Value number) const {
+  Value column = code.divide(number, ofColumns);
+  Value row = code.subtract(number, code.multiply(column, ofColumns));
+  Value begin = code.add(rowBegin, code.multiply(row, rows));
+  Value end = code.smaller(code.add(begin, rows), rowEnd);
+  Value first = code.add(columnBegin, code.multiply(column, columns));
+  Value last = code.smaller(code.add(first, columns), columnEnd);
+  return {begin, end, first, last};
 }
 
 // --- code --------------------------------------------------------------------------------------
@@ -78,6 +104,11 @@ void BlockCode::alignShared(int64_t bytes) {
 }
 
 void BlockCode::barrier() { NVVM::Barrier0Op::create(code.builder, code.location); }
+
+void BlockCode::syncWarp() {
+  Value all = arith::ConstantIntOp::create(code.builder, code.location, code.i32, -1);
+  NVVM::SyncWarpOp::create(code.builder, code.location, all);
+}
 
 /// Casts an address to the address space of global memory.
 static Value farAddress(VectorCode &code, Value address) {

@@ -8,6 +8,7 @@
 
 #include "compiler/Target/Emitters/VectorCode.h"
 
+#include <array>
 #include <optional>
 
 namespace heddle {
@@ -33,6 +34,9 @@ struct BlockWork {
   /// registers of a thread; kAnyBlocks leaves it to ptxas, which then spills registers of some
   /// kernels so that there are more.
   int64_t leastBlocks;
+  /// Whether a block's threads call the function once, with all rows and columns of the launch, and
+  /// it finds the pieces of its block. Otherwise they call it for each of these.
+  bool findsPieces = false;
 
   /// note() attaches this to a kernel's function as an attribute: the threads of a block call the
   /// function together. of() reads it; nullopt for functions that each thread calls separately.
@@ -40,6 +44,23 @@ struct BlockWork {
   static std::optional<BlockWork> of(mlir::func::FuncOp function);
   /// Removes the attribute from the lowered function. Returns whether there was one.
   static bool forget(mlir::Operation *function);
+};
+
+/// The pieces of a launch, whose rows vary fastest. Blocks take every n-th of them.
+struct LaunchPieces {
+  /// The rows and columns of the launch, and those of a piece.
+  mlir::Value rowBegin, rowEnd, columnBegin, columnEnd, rows, columns;
+  /// The pieces that have the same columns.
+  mlir::Value ofColumns = {};
+
+  /// Sets `ofColumns`. Returns the number of all pieces.
+  mlir::Value count(VectorCode &code);
+  /// Returns the rows [0, 1) and the columns [2, 3) of a piece.
+  std::array<mlir::Value, 4> at(VectorCode &code, mlir::Value number) const;
+
+  /// Return the number of the first piece of the running block, and the distance to its next one.
+  static mlir::Value first(VectorCode &code);
+  static mlir::Value step(VectorCode &code);
 };
 
 /// How a target computes a kernel, for reports: how blocks do, or why they do not.
@@ -76,6 +97,8 @@ public:
   /// Emits a barrier of all threads of the block. After it, all threads may read data that any of
   /// them stored to shared memory before, or copied there and awaited.
   void barrier();
+  /// Does the same for the lanes of the thread's warp.
+  void syncWarp();
 
   /// Loads a number, or a vector of numbers, from global memory, aligned to its size.
   mlir::Value loadFar(mlir::Value address, mlir::Type type);

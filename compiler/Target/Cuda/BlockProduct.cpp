@@ -144,9 +144,8 @@ namespace {
 /// The tiles of a call.
 class Tiles {
 public:
-  Tiles(BlockCode &block, const KernelBody &body, const TiledProduct &product, bool isByWarpgroups)
-      : block(block), code(block.code), body(body), weights(product.weights), product(product),
-        isByWarpgroups(isByWarpgroups) {}
+  Tiles(BlockCode &block, const KernelBody &body, const TiledProduct &product)
+      : block(block), code(block.code), body(body), weights(product.weights), product(product) {}
 
   /// Emits all of them.
   void emit(const BlockPiece &tile, bool isFew);
@@ -165,7 +164,6 @@ private:
   /// Those of all groups.
   const Value weights;
   TiledProduct product;
-  const bool isByWarpgroups;
 };
 } // namespace
 
@@ -175,8 +173,6 @@ void Tiles::emitOne(Value begin, Value end, bool isFew) {
   product.endRow = end;
   if (!product.units) {
     emitIntegerTile(block, product, isFew);
-  } else if (isByWarpgroups) {
-    emitWarpgroupTile(block, product, body, isFew);
   } else if (product.units == Units::Fma) {
     emitFmaTile(block, product, isFew);
   } else {
@@ -228,14 +224,11 @@ void Tiles::emitChosen(dataflow::ContractChosenAttr computes, const BlockPiece &
 
 /// Sets the columns of the tiles of a panel and, if all columns are of one group, the next ones.
 void Tiles::setColumns(Value panel) {
-  product.firstPanel = panel;
   if (product.groups == 1) {
-    product.endPanel = body.arguments.columnEnd;
-    product.firstColumn = code.multiply(panel, sharedPanelColumns);
-    product.endColumn =
-        code.smaller(code.multiply(product.endPanel, sharedPanelColumns), code.integer(product.n));
+    product.setColumns(code, panel, body.arguments.columnEnd);
     return;
   }
+  product.firstPanel = panel;
   const int64_t panels = llvm::divideCeilSigned(product.n, sharedPanelColumns);
   Value group = code.divide(panel, panels), inGroup = code.remainder(panel, panels);
   Value before = code.multiply(group, product.n);
@@ -296,12 +289,16 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body) {
                              .epilogue = epilogue,
                              .chosen = chosenRows(code, body),
                              .windows = windows ? &*windows : nullptr};
+  if (usesWarpgroups(body.kernel, sizes, code.target)) {
+    emitWarpgroupTiles(block, product, body);
+    return;
+  }
   const KernelArguments &arguments = body.arguments;
   Value rows = code.subtract(arguments.rowEnd, arguments.rowBegin);
   Value columns = code.subtract(arguments.columnEnd, arguments.columnBegin);
   Value isFew = code.both(code.less(rows, code.integer(work.few.rows + 1)),
                           code.less(columns, code.integer(work.few.columns + 1)));
-  Tiles tiles(block, body, product, usesWarpgroups(body.kernel, sizes, code.target));
+  Tiles tiles(block, body, product);
   code.when(
       isFew, [&] { tiles.emit(work.few, /*isFew=*/true); },
       [&] { tiles.emit(work.many, /*isFew=*/false); });

@@ -76,41 +76,25 @@ static Value ownContext(VectorCode &code, Value launch, Value caller) {
   return copy;
 }
 
-namespace {
-/// The work of a launch.
-struct Work {
-  Value rowBegin, rowEnd, columnBegin, columnEnd;
+/// Returns the work of a launch; the caller sets the size of a piece.
+static LaunchPieces workOf(VectorCode &code, Value launch) {
+  auto load = [&](size_t offset) { return code.loadInteger(field(code, launch, offset)); };
+  return {load(offsetof(HeddleDeviceLaunch, row_begin)),
+          load(offsetof(HeddleDeviceLaunch, row_end)),
+          load(offsetof(HeddleDeviceLaunch, column_begin)),
+          load(offsetof(HeddleDeviceLaunch, column_end)),
+          {},
+          {}};
+}
 
-  static Work load(VectorCode &code, Value launch) {
-    auto load = [&](size_t offset) { return code.loadInteger(field(code, launch, offset)); };
-    return {load(offsetof(HeddleDeviceLaunch, row_begin)),
-            load(offsetof(HeddleDeviceLaunch, row_end)),
-            load(offsetof(HeddleDeviceLaunch, column_begin)),
-            load(offsetof(HeddleDeviceLaunch, column_end))};
-  }
-  Value rows(VectorCode &code) const { return code.subtract(rowEnd, rowBegin); }
-
-  /// Calls a kernel for every `count`-th piece from number `own` on, each of `pieceRows` rows and
-  /// `pieceColumns` columns; rows vary fastest.
-  void callPieces(VectorCode &code, func::FuncOp kernel, Value context, Value own, Value count,
-                  Value pieceRows, Value pieceColumns) const;
-};
-} // namespace
-
-void Work::callPieces(VectorCode &code, func::FuncOp kernel, Value context, Value own, Value count,
-                      Value pieceRows, Value pieceColumns) const {
-  Value pieces = code.divideUp(rows(code), pieceRows);
-  Value across = code.divideUp(code.subtract(columnEnd, columnBegin), pieceColumns);
-  code.walk(own, code.multiply(pieces, across), [&](Value number) {
-    Value column = code.divide(number, pieces);
-    Value piece = code.subtract(number, code.multiply(column, pieces));
-    Value begin = code.add(rowBegin, code.multiply(piece, pieceRows));
-    Value end = code.smaller(code.add(begin, pieceRows), rowEnd);
-    Value first = code.add(columnBegin, code.multiply(column, pieceColumns));
-    Value last = code.smaller(code.add(first, pieceColumns), columnEnd);
-    func::CallOp::create(code.builder, code.location, kernel,
-                         ValueRange{context, begin, end, first, last});
-    return code.add(number, count);
+/// Calls a kernel for every `step`-th piece from number `own` on.
+static void callPieces(VectorCode &code, func::FuncOp kernel, Value context, LaunchPieces pieces,
+                       Value own, Value step) {
+  code.walk(own, pieces.count(code), [&](Value number) {
+    SmallVector<Value> arguments = {context};
+    llvm::append_range(arguments, pieces.at(code, number));
+    func::CallOp::create(code.builder, code.location, kernel, arguments);
+    return code.add(number, step);
   });
 }
 
@@ -119,23 +103,33 @@ static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
   const Callers callers = Callers::load(code);
   Value context = ownContext(code, launch, callers.own);
   Value step = code.loadInteger(field(code, launch, offsetof(HeddleDeviceLaunch, row_step)));
-  Work::load(code, launch)
-      .callPieces(code, kernel, context, callers.own, callers.count, step, code.integer(1));
+  LaunchPieces pieces = workOf(code, launch);
+  pieces.rows = step;
+  pieces.columns = code.integer(1);
+  callPieces(code, kernel, context, pieces, callers.own, callers.count);
 }
 
-/// Calls a kernel for the pieces of a block, from all of its threads. Such kernels have no scratch
-/// memory, so they use the context of the launch itself.
+/// Calls a kernel for the pieces of a block, or once if it finds them, from all threads of the
+/// block. Such kernels have no scratch memory, so they use the context of the launch itself.
 static void callTogether(VectorCode &code, func::FuncOp kernel, Value launch,
                          const BlockWork &block) {
-  const Work work = Work::load(code, launch);
+  LaunchPieces pieces = workOf(code, launch);
   Value context = code.loadPointer(field(code, launch, offsetof(HeddleDeviceLaunch, context)));
-  Value isFew = code.less(work.rows(code), code.integer(block.fewRows + 1));
+  if (block.findsPieces) {
+    func::CallOp::create(
+        code.builder, code.location, kernel,
+        ValueRange{context, pieces.rowBegin, pieces.rowEnd, pieces.columnBegin, pieces.columnEnd});
+    return;
+  }
+  Value rows = code.subtract(pieces.rowEnd, pieces.rowBegin);
+  Value isFew = code.less(rows, code.integer(block.fewRows + 1));
   auto choose = [&](int64_t few, int64_t many) {
     return code.select(isFew, code.integer(few), code.integer(many));
   };
-  work.callPieces(code, kernel, context, read<NVVM::BlockIdXOp>(code), read<NVVM::GridDimXOp>(code),
-                  choose(block.few.rows, block.many.rows),
-                  choose(block.few.columns, block.many.columns));
+  Value own = LaunchPieces::first(code), step = LaunchPieces::step(code);
+  pieces.rows = choose(block.few.rows, block.many.rows);
+  pieces.columns = choose(block.few.columns, block.many.columns);
+  callPieces(code, kernel, context, pieces, own, step);
 }
 
 static void addEntry(func::FuncOp kernel, const TargetDescription &target) {

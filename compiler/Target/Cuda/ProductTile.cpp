@@ -70,6 +70,13 @@ void eachOwn(BlockCode &block, int64_t count, llvm::function_ref<void(Value numb
   }
 }
 
+void TiledProduct::setColumns(VectorCode &code, Value begin, Value end) {
+  firstPanel = begin;
+  endPanel = end;
+  firstColumn = code.multiply(begin, sharedPanelColumns);
+  endColumn = code.smaller(code.multiply(end, sharedPanelColumns), code.integer(n));
+}
+
 void copyWeights(BlockCode &block, const TiledProduct &product, const WeightSlab &slab, Value to,
                  Value first) {
   VectorCode &code = block.code;
@@ -114,7 +121,7 @@ static void finish(BlockCode &block, const TiledProduct &product, const SumsInMe
 
 void finishSums(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums) {
   VectorCode &code = block.code;
-  code.loop(block.thread, code.integer(sums.rows * sums.columns), sums.threads,
+  code.loop(block.thread, code.integer(sums.rows * sums.columns), kProductThreads,
             [&](Value place) { finish(block, product, sums, place); });
 }
 

@@ -53,6 +53,9 @@ struct TiledProduct {
   /// null if there is one group.
   mlir::Value firstColumn = {}, endColumn = {}, stepsBefore = {};
 
+  /// Sets the columns of panels of a product with one group.
+  void setColumns(VectorCode &code, mlir::Value begin, mlir::Value end);
+
   /// The type of quantised weights; null for other weights.
   transformer::QuantizedType codes() const {
     return mlir::dyn_cast<transformer::QuantizedType>(element);
@@ -108,8 +111,6 @@ struct SumsInMemory {
   int64_t columns;
   /// Bytes from one row to the next.
   int64_t pitch;
-  /// Threads of the block.
-  int64_t threads = kProductThreads;
 };
 
 /// Applies the epilogue to sums and stores the result. Neighbouring threads take neighbouring
@@ -139,8 +140,8 @@ BlockWork warpgroupWork(int64_t k);
 void emitFmaTile(BlockCode &block, const TiledProduct &product, bool isFew);
 void emitTensorTile(BlockCode &block, const TiledProduct &product, bool isFew);
 void emitIntegerTile(BlockCode &block, const TiledProduct &product, bool isFew);
-void emitWarpgroupTile(BlockCode &block, const TiledProduct &product, const KernelBody &body,
-                       bool isFew);
+/// Emits all tiles of a block, of the launch that `body` has as its arguments.
+void emitWarpgroupTiles(BlockCode &block, const TiledProduct &product, const KernelBody &body);
 
 } // namespace heddle
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Computes a product of bf16 as tiles of warpgroups, on Hopper (docs/decisions/0068). The first
-/// warpgroup of a block fills stages of shared memory, the others multiply them. A stage contains a
-/// slab of k:
+/// warpgroup of a block fills stages of shared memory, the others multiply them. It goes on with
+/// the next tile of the block while they finish one (docs/decisions/0076). A stage contains a slab
+/// of k:
 ///
 ///   rows      [rows][slab] bf16, the 16-byte parts of a row permuted as the descriptor says
 ///   weights   [slab / 8][columns][8] bf16: core matrices, in the order of their panels
@@ -10,7 +11,8 @@
 ///   producer, for each slab: wait until its stage is empty; start bulk copies of weights; round
 ///   and store rows, and load those of the next slab; fence; arrive at "full" consumer, for each
 ///   slab: wait until its stage is full; start to multiply; wait for the products of the slab
-///   before; arrive at "empty" of its stage
+///   before; arrive at "empty" of its stage; after the last slab, each warp applies the epilogue to
+///   its own sums, part by part, through shared memory of its own
 ///
 /// Two mbarriers belong to each stage. All products of an element are added in the order of k, by
 /// instructions of 16 steps each, in every tile.
@@ -35,6 +37,9 @@ static constexpr int64_t kBankBytes = 128;
 static constexpr int64_t kSumShift = 32;
 /// A warpgroup that fills stages, and two that multiply.
 static constexpr int64_t kTileThreads = 3 * kWarpgroupThreads;
+/// Panels of a part of a warp's sums, and the sums that a lane finishes side by side, so that it
+/// waits for the epilogue's operands of all of them together.
+static constexpr int64_t kPartPanels = 2, kFinishedTogether = 4;
 
 namespace {
 /// The shape of a tile.
@@ -56,19 +61,23 @@ struct Tile {
   int64_t stageBytes() const {
     return static_cast<int64_t>(llvm::alignTo(rowsBytes() + weightsBytes(), kSwizzleAlignment));
   }
+  /// A warp finishes its sums in parts of so many columns.
+  int64_t partColumns() const { return std::min(columns(), kPartPanels * sharedPanelColumns); }
   int64_t sumPitch() const {
-    return static_cast<int64_t>(llvm::alignTo(columns() * kFloatBytes, kBankBytes)) + kSumShift;
+    return static_cast<int64_t>(llvm::alignTo(partColumns() * kFloatBytes, kBankBytes)) + kSumShift;
   }
-  /// The memory of stages is reused for the sums; mbarriers are behind both.
-  int64_t mbarriersBegin() const { return std::max(stages * stageBytes(), rows * sumPitch()); }
+  int64_t partBytes() const { return kMatrixRows * sumPitch(); }
+  /// The parts of all warps follow the stages, then come mbarriers.
+  int64_t partsBegin() const { return stages * stageBytes(); }
+  int64_t mbarriersBegin() const { return partsBegin() + rows / kMatrixRows * partBytes(); }
   int64_t bytes() const { return mbarriersBegin() + StageRing::bytes(stages); }
 };
 
-/// A tile whose code is being emitted.
+/// The tiles of a block, whose code is being emitted.
 class TileCode {
 public:
-  TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product);
-  void emit(const KernelBody &body);
+  TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product, const KernelBody &body);
+  void emit();
 
 private:
   int64_t slabs() const { return product.k / tile.slab; }
@@ -87,19 +96,24 @@ private:
   void storePart(ValueRange loaded, int64_t number, Value stage);
   void copyWeights(Value slab, Value stage);
   SmallVector<Value> fill(Value slab, const Stage &stage, ValueRange loaded);
-  void produce();
+  void overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile);
+  Stage produce(const Stage &first);
   SmallVector<Value> multiply(Value slab, Value stage, ValueRange sums);
-  SmallVector<Value> sums();
-  void storeSums(ValueRange sums);
-  void consume();
-  void finish(KernelBody body);
+  std::pair<Stage, SmallVector<Value>> sums(const Stage &first);
+  Value partBegin();
+  void storePart(ValueRange sums, int64_t firstColumn);
+  void finishPart(const KernelResult &result, const Epilogue &epilogue, int64_t firstColumn);
+  void finish(ValueRange sums);
+  Stage consume(const Stage &first);
 
   BlockCode &block;
   VectorCode &code;
   WarpgroupCode warpgroups;
   StageRing stages;
   const Tile &tile;
-  const TiledProduct &product;
+  /// The part of the product that belongs to the current tile.
+  TiledProduct product;
+  const KernelBody &body;
   /// The thread's warpgroup and its place there; the part of rows that it loads, and the first row.
   Value warpgroup, inWarpgroup, ownPart, ownRow;
 };
@@ -129,13 +143,15 @@ BlockWork warpgroupWork(int64_t k) {
           {many.rows, many.panels},
           {few.rows, few.panels},
           kFewRows,
-          kAnyBlocks};
+          kAnyBlocks,
+          /*findsPieces=*/true};
 }
 
-TileCode::TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product)
+TileCode::TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product,
+                   const KernelBody &body)
     : block(block), code(block.code), warpgroups(block),
       stages(warpgroups, tile.stages, tile.mbarriersBegin()), tile(tile), product(product),
-      warpgroup(code.divide(block.thread, kWarpgroupThreads)),
+      body(body), warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)),
       ownPart(code.remainder(inWarpgroup, tile.rowParts())),
       ownRow(code.divide(inWarpgroup, tile.rowParts())) {}
@@ -157,8 +173,7 @@ void TileCode::begin() {
   // of each warp that multiplies arrives.
   stages.create(warpgroups.constant(kWarpgroupThreads + 1),
                 warpgroups.constant(tile.consumers() * kWarpgroupThreads / kWarpLanes));
-  // Bulk copies may write where threads have had sums of the previous tile; after the barrier, no
-  // thread reads them any more.
+  // Bulk copies arrive at mbarriers.
   warpgroups.fenceProxies();
   block.barrier();
 }
@@ -252,20 +267,22 @@ SmallVector<Value> TileCode::fill(Value slab, const Stage &stage, ValueRange loa
   return result;
 }
 
-void TileCode::produce() {
-  const Stage first = stages.first();
+/// Fills stages with the slabs of a tile. Returns the stage after the last one.
+Stage TileCode::produce(const Stage &first) {
   SmallVector<Value> initial = {first.number, first.parity};
   for (int64_t number = 0; number < ahead(); ++number) {
     llvm::append_range(initial, loadPart(number, code.integer(0)));
   }
-  code.loop(code.integer(0), slabCount(), 1, initial, [&](Value slab, ValueRange carried) {
-    const Stage stage = {carried[0], carried[1]};
-    const SmallVector<Value> loaded = fill(slab, stage, carried.drop_front(2));
-    const Stage next = stages.after(stage);
-    SmallVector<Value> results = {next.number, next.parity};
-    llvm::append_range(results, loaded);
-    return results;
-  });
+  const SmallVector<Value> last =
+      code.loop(code.integer(0), slabCount(), 1, initial, [&](Value slab, ValueRange carried) {
+        const Stage stage = {carried[0], carried[1]};
+        const SmallVector<Value> loaded = fill(slab, stage, carried.drop_front(2));
+        const Stage next = stages.after(stage);
+        SmallVector<Value> results = {next.number, next.parity};
+        llvm::append_range(results, loaded);
+        return results;
+      });
+  return {last[0], last[1]};
 }
 
 // --- consumers -----------------------------------------------------------------------------------
@@ -294,10 +311,9 @@ SmallVector<Value> TileCode::multiply(Value slab, Value stage, ValueRange sums) 
   return result;
 }
 
-/// Returns the sums over all of k.
-SmallVector<Value> TileCode::sums() {
+/// Returns the stage after those of a tile, and the sums over all of k.
+std::pair<Stage, SmallVector<Value>> TileCode::sums(const Stage &first) {
   const auto count = static_cast<size_t>(kWarpgroupRows * tile.columns() / kWarpgroupThreads);
-  const Stage first = stages.first();
   SmallVector<Value> initial = {first.number, first.parity};
   initial.append(count, code.number(0));
   Value isFirstLane = code.equal(code.remainder(block.thread, kWarpLanes), code.integer(0));
@@ -316,82 +332,138 @@ SmallVector<Value> TileCode::sums() {
         llvm::append_range(results, sums);
         return results;
       });
-  return warpgroups.awaitSums(ValueRange(last).drop_front(2));
+  const SmallVector<Value> sums = warpgroups.awaitSums(ValueRange(last).drop_front(2));
+  code.when(isFirstLane, [&] { warpgroups.arrive(stages.empty(stages.numberBefore(last[0]))); });
+  return {{last[0], last[1]}, sums};
 }
 
-/// Stores the sums of the thread's warpgroup to shared memory.
-void TileCode::storeSums(ValueRange sums) {
+/// Returns the byte of shared memory where the part of the thread's warp begins.
+Value TileCode::partBegin() {
+  Value warp = code.subtract(code.divide(block.thread, kWarpLanes), kWarpgroupThreads / kWarpLanes);
+  return code.add(code.multiply(warp, tile.partBytes()), tile.partsBegin());
+}
+
+/// Stores the sums of the thread's warp from a column of the tile on to its part.
+void TileCode::storePart(ValueRange sums, int64_t firstColumn) {
   Value lane = code.remainder(inWarpgroup, kWarpLanes);
-  Value warp = code.divide(inWarpgroup, kWarpLanes);
-  Value firstRow = code.add(code.multiply(code.subtract(warpgroup, 1), kWarpgroupRows),
-                            code.multiply(warp, kMatrixRows));
   Value t = code.multiply(code.remainder(lane, kLanesOfRow), 2 * kFloatBytes);
   for (const int64_t half : {0, 1}) {
-    Value row = code.add(firstRow, code.add(code.divide(lane, kLanesOfRow), half * kCoreRows));
-    Value at = code.add(code.multiply(row, tile.sumPitch()), t);
-    for (int64_t matrix = 0; matrix < tile.columns() / kMatrixColumns; ++matrix) {
-      const auto first = static_cast<size_t>(matrix * 4 + half * 2);
-      block.store(sums.slice(first, 2),
-                  block.sharedAt(code.add(at, matrix * kMatrixColumns * kFloatBytes)));
+    Value row = code.add(code.divide(lane, kLanesOfRow), half * kCoreRows);
+    Value at = code.add(code.add(code.multiply(row, tile.sumPitch()), t), partBegin());
+    for (int64_t column = 0; column < tile.partColumns(); column += kMatrixColumns) {
+      const int64_t matrix = (firstColumn + column) / kMatrixColumns;
+      block.store(sums.slice(static_cast<size_t>(matrix * 4 + half * 2), 2),
+                  block.sharedAt(code.add(at, column * kFloatBytes)));
     }
   }
 }
 
-void TileCode::consume() {
-  const SmallVector<Value> all = sums();
-  // All warpgroups have read all stages, where the sums are stored.
-  block.barrier();
-  storeSums(all);
+/// Applies the epilogue to the part of the thread's warp, and stores the result. Neighbouring lanes
+/// take neighbouring columns. Those past the end repeat the last one.
+void TileCode::finishPart(const KernelResult &result, const Epilogue &epilogue,
+                          int64_t firstColumn) {
+  Value lane = code.remainder(block.thread, kWarpLanes), begin = partBegin();
+  Value warp = code.subtract(code.divide(block.thread, kWarpLanes), kWarpgroupThreads / kWarpLanes);
+  Value firstRow = code.add(product.firstRow, code.multiply(warp, kMatrixRows));
+  Value left = code.add(product.firstColumn, firstColumn);
+  const int64_t ofLane = kMatrixRows * tile.partColumns() / kWarpLanes;
+  assert(ofLane % kFinishedTogether == 0 && "a warp has whole groups of sums");
+  code.loop(code.integer(0), code.integer(ofLane), kFinishedTogether, [&](Value first) {
+    SmallVector<Value> rows, columns, values;
+    for (int64_t i = 0; i < kFinishedTogether; ++i) {
+      Value place = code.add(code.multiply(code.add(first, i), kWarpLanes), lane);
+      Value inPart = code.divide(place, tile.partColumns());
+      Value inRow = code.remainder(place, tile.partColumns());
+      Value at =
+          code.add(code.multiply(inPart, tile.sumPitch()), code.multiply(inRow, kFloatBytes));
+      Value sum = block.load(block.sharedAt(code.add(at, begin)), 1, code.f32).front();
+      rows.push_back(code.add(firstRow, inPart));
+      columns.push_back(code.add(left, inRow));
+      Value nearRow = code.smaller(rows.back(), code.subtract(product.endRow, 1));
+      Value nearColumn = code.smaller(columns.back(), code.subtract(product.endColumn, 1));
+      values.push_back(epilogue.apply(code, code.broadcast(sum), nearRow, nearColumn, 1));
+    }
+    for (auto [row, column, value] : llvm::zip_equal(rows, columns, values)) {
+      Value isInside =
+          code.both(code.less(row, product.endRow), code.less(column, product.endColumn));
+      code.when(isInside, [&, row = row, column = column, value = value] {
+        code.storeVector(value, result.at(code, row, column));
+      });
+    }
+  });
 }
 
-/// Applies the epilogue to the sums in shared memory. The addresses of its operands are loaded only
-/// now, so that they need no registers before.
-void TileCode::finish(KernelBody body) {
-  body.arguments.context = block.addressKeptHere(body.arguments.context);
-  const KernelResult result = KernelResult::load(code, body.arguments);
-  const Epilogue epilogue(code, body);
-  const TiledProduct finished{.n = product.n,
-                              .k = product.k,
-                              .groups = product.groups,
-                              .units = product.units,
-                              .element = product.element,
-                              .rows = product.rows,
-                              .weights = product.weights,
-                              .rowElements = product.rowElements,
-                              .hasAlignedRows = product.hasAlignedRows,
-                              .result = result,
-                              .epilogue = epilogue,
-                              .firstRow = product.firstRow,
-                              .endRow = product.endRow,
-                              .firstPanel = product.firstPanel,
-                              .endPanel = product.endPanel,
-                              .firstColumn = product.firstColumn,
-                              .endColumn = product.endColumn};
-  finishSums(block, finished, {0, tile.rows, tile.columns(), tile.sumPitch(), kTileThreads});
+/// Applies the epilogue to the sums of the thread's warp. The addresses of its operands are loaded
+/// only now, so that they need no registers before.
+void TileCode::finish(ValueRange sums) {
+  KernelBody own = body;
+  own.arguments.context = block.addressKeptHere(body.arguments.context);
+  const KernelResult result = KernelResult::load(code, own.arguments);
+  const Epilogue epilogue(code, own);
+  for (int64_t column = 0; column < tile.columns(); column += tile.partColumns()) {
+    // The warp has read the part before.
+    block.syncWarp();
+    storePart(sums, column);
+    block.syncWarp();
+    finishPart(result, epilogue, column);
+  }
 }
 
-void TileCode::emit(const KernelBody &body) {
+/// Computes a tile. Returns the stage after its last one.
+Stage TileCode::consume(const Stage &first) {
+  const auto [next, all] = sums(first);
+  Value warp = code.subtract(code.divide(block.thread, kWarpLanes), kWarpgroupThreads / kWarpLanes);
+  Value firstRow = code.add(product.firstRow, code.multiply(warp, kMatrixRows));
+  // The other warps have only rows past the end.
+  code.when(code.less(firstRow, product.endRow), [&, all = all] { finish(all); });
+  return next;
+}
+
+// --- the tiles of a block ------------------------------------------------------------------------
+
+/// Emits a loop over the block's tiles. `emitTile` is passed the first stage of a tile, and returns
+/// that of the next one.
+void TileCode::overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile) {
+  const KernelArguments &launch = body.arguments;
+  LaunchPieces pieces = {launch.rowBegin,  launch.rowEnd,           launch.columnBegin,
+                         launch.columnEnd, code.integer(tile.rows), code.integer(tile.panels)};
+  Value own = LaunchPieces::first(code), step = LaunchPieces::step(code);
+  Value rest = code.subtract(pieces.count(code), own);
+  const Stage first = stages.first();
+  code.loop(code.integer(0), code.divideUp(rest, step), 1, {first.number, first.parity},
+            [&](Value number, ValueRange carried) {
+              const auto [begin, end, firstPanel, endPanel] =
+                  pieces.at(code, code.add(own, code.multiply(number, step)));
+              product.firstRow = begin;
+              product.endRow = end;
+              product.setColumns(code, firstPanel, endPanel);
+              const Stage next = emitTile({carried[0], carried[1]});
+              return SmallVector<Value>{next.number, next.parity};
+            });
+}
+
+void TileCode::emit() {
   begin();
-  auto wait = [&] { block.barrier(); };
   code.when(
       code.equal(warpgroup, code.integer(0)),
+      [&] { overTiles([&](const Stage &first) { return produce(first); }); },
       [&] {
-        produce();
-        wait();
-      },
-      [&] {
-        code.when(
-            code.less(warpgroup, code.integer(tile.consumers() + 1)), [&] { consume(); }, wait);
+        code.when(code.less(warpgroup, code.integer(tile.consumers() + 1)),
+                  [&] { overTiles([&](const Stage &first) { return consume(first); }); });
       });
-  block.barrier();
-  stages.destroy();
-  finish(body);
+  // Shared memory and mbarriers end with the block, which is the end of this function.
 }
 
-void emitWarpgroupTile(BlockCode &block, const TiledProduct &product, const KernelBody &body,
-                       bool isFew) {
-  const Tile tile = tileOf(product.k, isFew);
-  TileCode(block, tile, product).emit(body);
+void emitWarpgroupTiles(BlockCode &block, const TiledProduct &product, const KernelBody &body) {
+  VectorCode &code = block.code;
+  Value rows = code.subtract(body.arguments.rowEnd, body.arguments.rowBegin);
+  auto emit = [&](bool isFew) {
+    const Tile tile = tileOf(product.k, isFew);
+    TileCode(block, tile, product, body).emit();
+  };
+  code.when(
+      code.less(rows, code.integer(kFewRows + 1)), [&] { emit(/*isFew=*/true); },
+      [&] { emit(/*isFew=*/false); });
 }
 
 } // namespace heddle

@@ -14,7 +14,7 @@ dataflow.kernel @sort : (!numbers) -> !numbers computes #dataflow.order<groups =
   dataflow.yield %e
 }
 // Every place is in the only piece of work. A thread has one of 8 groups in one of 64 segments.
-// CHECK: func.func @sort.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 512, 2048, 1099511627776, 1, 1099511627776, 1, 0, 0>}
+// CHECK: func.func @sort.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 512, 2048, 1099511627776, 1, 1099511627776, 1, 0, 0, 0>}
 // CHECK-NOT: nvvm.barrier0
 // CHECK: scf.for
 // CHECK: llvm.store {{.*}} vector<1xi32>, !llvm.ptr<3>

@@ -15,7 +15,7 @@ dataflow.kernel @select : (!dataflow.buffer<[tokens, 1000], f32>) -> !dataflow.b
   dataflow.yield %x
 }
 // A piece is a row, with all of its two chunks and four tokens.
-// CHECK: func.func @select.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 512, 256, 1, 6, 1, 6, 0, 1>}
+// CHECK: func.func @select.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 512, 256, 1, 6, 1, 6, 0, 1, 0>}
 // Half a warp has a chunk: its largest number, and its sums in order.
 // CHECK: %[[MASK:.*]] = arith.trunci
 // CHECK-COUNT-4: nvvm.shfl.sync bfly %[[MASK]],

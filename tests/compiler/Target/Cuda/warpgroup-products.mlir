@@ -36,11 +36,14 @@ dataflow.kernel @product : (!x, !w) -> !y computes #dataflow.contract<n = 100, k
   dataflow.yield %sum
 }
 // 384 threads. Slabs have 32 steps; the few tile, first in the code, has 64 rows and a panel.
-// CHECK: func.func @product.sm_90a({{.*}}) attributes {dataflow.block_work = array<i64: 384, 102464, 128, 4, 64, 1, 256, 0>}
+// CHECK: func.func @product.sm_90a({{.*}}) attributes {dataflow.block_work = array<i64: 384, 135232, 128, 4, 64, 1, 256, 0, 1>}
 // CHECK-COUNT-16: nvvm.mbarrier.init
 // CHECK: nvvm.fence.proxy
 // CHECK-NEXT: nvvm.barrier0
-// The producer.
+// The producer: its tiles, and the slabs of each.
+// CHECK: nvvm.read.ptx.sreg.ctaid.x
+// CHECK: scf.for
+// CHECK: scf.for
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.cp.async.bulk.shared.cluster.global
@@ -55,8 +58,12 @@ dataflow.kernel @product : (!x, !w) -> !y computes #dataflow.contract<n = 100, k
 // CHECK: nvvm.wgmma.wait.group.sync.aligned 1
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: wgmma.wait_group.sync.aligned
-// CHECK: nvvm.barrier0
-// CHECK-COUNT-16: nvvm.mbarrier.inval
+// The last stage is released before the sums are finished.
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.bar.warp.sync
+// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.barrier0
+// CHECK-COUNT-8: nvvm.mbarrier.init
 // CHECK-COUNT-2: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16
 
 dataflow.kernel @short : (!s, !v) -> !y computes #dataflow.contract<n = 100, k = 24, arithmetic = bf16> {
