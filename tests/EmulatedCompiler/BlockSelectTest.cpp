@@ -204,21 +204,12 @@ TEST(BlockSelect, NanAndInfinitiesAreNotAmongTheBest) {
 /// Removes a barrier, by its number.
 void withoutBarrier(LLVM::LLVMFuncOp function, size_t number) {
   auto barriers = all<NVVM::Barrier0Op>(function);
-  ASSERT_EQ(barriers.size(), 2U);
+  ASSERT_EQ(barriers.size(), 3U);
   barriers[number].erase();
 }
 
-/// Makes all passes use the same half of shared memory.
-void oneSlot(LLVM::LLVMFuncOp function) {
-  for (LLVM::URemOp each : all<LLVM::URemOp>(function)) {
-    auto by = each.getRhs().getDefiningOp<LLVM::ConstantOp>();
-    if (by && cast<IntegerAttr>(by.getValue()).getInt() == 2) {
-      OpBuilder builder(each);
-      Value zero = LLVM::ConstantOp::create(builder, function.getLoc(), each.getType(), 0);
-      each.replaceAllUsesWith(zero);
-    }
-  }
-}
+constexpr char kNotInStep[] = "(reads byte [0-9]+ of shared memory, which nobody has written|"
+                              "race: (reads|writes) byte [0-9]+ of shared memory)";
 
 struct SelectDefect {
   const char *name;
@@ -226,21 +217,19 @@ struct SelectDefect {
   const char *report;
 };
 const SelectDefect kDefects[] = {
-    {"noBarrierBetweenRows", [](LLVM::LLVMFuncOp function) { withoutBarrier(function, 0); },
-     "(race: writes byte [0-9]+ of shared memory, which thread|comes to shfl.bfly with other lanes "
-     "than those that wait there for it)"},
+    {"noBarrierAfterPieces", [](LLVM::LLVMFuncOp function) { withoutBarrier(function, 0); },
+     kNotInStep},
     {"noBarrierInAPass", [](LLVM::LLVMFuncOp function) { withoutBarrier(function, 1); },
-     "(reads byte [0-9]+ of shared memory, which nobody has written|race: (reads|writes) byte "
-     "[0-9]+ of shared memory)"},
-    {"oneSlot", oneSlot, "race: (reads|writes) byte [0-9]+ of shared memory"},
+     kNotInStep},
+    {"noBarrierAfterAPass", [](LLVM::LLVMFuncOp function) { withoutBarrier(function, 2); },
+     kNotInStep},
     {"oneLaneElsewhere", oneLaneElsewhere<NVVM::ShflOp>,
      "deadlock: 31 threads of warp 1 wait at shfl.bfly, which 1 never reach"}};
 
 class PlantedSelectDefects : public testing::TestWithParam<SelectDefect> {};
 
 TEST_P(PlantedSelectDefects, IsFound) {
-  // An odd number of passes, and more rows than blocks: the next row begins with the slot of the
-  // last pass.
+  // Several passes, and more rows than blocks.
   const Selection selection(100, 5, randomLogits(100, 3));
   GetParam().plant(selection.body());
   const KernelOutcome outcome = selection.run(selection.launchOfAll());

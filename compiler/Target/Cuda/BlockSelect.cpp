@@ -3,8 +3,9 @@
 /// Distributes the parts of a selection (Emitters/Select.h) among the threads of a block. All
 /// combinations have the order of one caller, so the bits are the same.
 ///
-/// Shared memory holds the best element of each warp, twice: one pass writes it while slower
-/// threads still read that of the pass before, so a pass needs only one barrier.
+/// Shared memory holds a candidate for each piece: its element that ranks first among those that
+/// have no rank yet. The next best element of the row is the best candidate, and only its piece is
+/// then searched for another one, so that a row is read once for any number of tokens.
 #include "compiler/Target/Cuda/BlockSelect.h"
 
 #include "compiler/Target/Emitters/Select.h"
@@ -12,23 +13,24 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
-#include <limits>
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace heddle {
 
-/// With one sentence a single multiprocessor works, so a block is large: a pass over 32,000 tokens
-/// loads 63 elements per thread.
+/// With one sentence a single multiprocessor works, so a block is large.
 static constexpr int64_t kThreads = 512;
 static constexpr int64_t kWarps = kThreads / kWarpLanes;
 /// An element and its column, in words.
 static constexpr int64_t kSlotBytes = 8;
-static constexpr int64_t kSharedBytes = 2 * kWarps * kSlotBytes;
 
+/// Shared memory has a slot for each warp, and one for each piece.
 BlockWork blockSelect(dataflow::SelectAttr computes) {
   const BlockPiece row = {1, computes.getPieces() + computes.getCount()};
-  return {kThreads, kSharedBytes, row, row, /*fewRows=*/0, /*leastBlocks=*/1};
+  const auto bytes = static_cast<int64_t>(
+      llvm::alignTo((kWarps + computes.getPieces()) * kSlotBytes, kSharedAlignment));
+  return {kThreads, bytes, row, row, /*fewRows=*/0, /*leastBlocks=*/1};
 }
 
 namespace {
@@ -45,7 +47,6 @@ public:
   void emit(Value row) {
     Value from = code.at(input, code.multiply(row, stride));
     emitPieces(row, from);
-    // Slower threads may still read what the last pass over the previous row left.
     block.barrier();
     emitRanks(row, from);
   }
@@ -53,8 +54,9 @@ public:
 private:
   void emitPieces(Value row, Value from);
   void emitRanks(Value row, Value from);
-  RankedElement firstOfWarp(RankedElement own);
-  RankedElement firstOfBlock(const RankedElement &own, Value pass);
+  RankedElement firstOfLanes(RankedElement own, int64_t lanes, Value mask = {});
+  RankedElement firstOfBlock(const RankedElement &own);
+  RankedElement bestCandidate();
   Value word(Value number) {
     return arith::TruncIOp::create(code.builder, code.location, code.i32, number);
   }
@@ -64,9 +66,15 @@ private:
   Value cast32(Type type, Value bits) {
     return arith::BitcastOp::create(code.builder, code.location, type, bits);
   }
-  Value slot(Value pass, Value warp) {
-    Value half = code.multiply(code.remainder(pass, 2), kWarps);
-    return block.sharedAt(code.multiply(code.add(half, warp), kSlotBytes));
+  /// Return the slots of a warp and of a piece.
+  Value ofWarp(Value warp) { return block.sharedAt(code.multiply(warp, kSlotBytes)); }
+  Value ofPiece(Value piece) { return ofWarp(code.add(piece, kWarps)); }
+  void store(const RankedElement &ranked, Value slot) {
+    block.storeWords({cast32(code.i32, ranked.element), word(ranked.column)}, slot);
+  }
+  RankedElement load(Value slot) {
+    const SmallVector<Value> words = block.loadWords(slot, 2);
+    return {cast32(code.f32, words[0]), index(words[1])};
   }
 
   VectorCode &code;
@@ -87,65 +95,78 @@ void SelectedRow::emitPieces(Value row, Value from) {
   Value firstLane = code.subtract(lane, part);
   Value bits = code.integer((int64_t{1} << sumsOfPiece) - 1);
   Value mask = word(arith::ShLIOp::create(code.builder, code.location, bits, firstLane));
-  Value first = code.add(arguments.columnBegin, code.divide(block.thread, sumsOfPiece));
-  Value last = code.smaller(arguments.columnEnd, code.integer(computes.getPieces()));
-  code.loop(first, last, kThreads / sumsOfPiece, [&](Value piece) {
-    const PieceOfRow own = PieceOfRow::of(code, computes, from, piece, part);
-    Value largest = own.largest(code, code.number(-std::numeric_limits<float>::infinity()));
-    for (int64_t bit = 1; bit < sumsOfPiece; bit *= 2) {
-      largest = code.maximum(largest, block.ofOtherLane(largest, bit, mask));
-    }
-    Value partial = own.sum(code, largest);
-    Value sum = zeroDouble(code);
-    for (int64_t each = 0; each < sumsOfPiece; ++each) {
-      Value other = block.ofLane(partial, word(code.add(firstLane, each)), mask);
-      sum = addDouble(code, sum, other);
-    }
-    code.when(code.equal(part, code.integer(0)),
-              [&] { storePiece(code, result, row, piece, largest, sum); });
-  });
+  Value pieces = code.integer(computes.getPieces());
+  code.loop(
+      code.divide(block.thread, sumsOfPiece), pieces, kThreads / sumsOfPiece, [&](Value piece) {
+        const PieceOfRow own = PieceOfRow::of(code, computes, from, piece, part);
+        const RankedElement first = firstOfLanes(own.first(code), sumsOfPiece, mask);
+        Value partial = own.sum(code, first.element);
+        Value sum = zeroDouble(code);
+        for (int64_t each = 0; each < sumsOfPiece; ++each) {
+          Value other = block.ofLane(partial, word(code.add(firstLane, each)), mask);
+          sum = addDouble(code, sum, other);
+        }
+        Value isWanted = code.both(code.less(arguments.columnBegin, code.add(piece, 1)),
+                                   code.less(piece, arguments.columnEnd));
+        code.when(code.equal(part, code.integer(0)), [&] {
+          store(first, ofPiece(piece));
+          code.when(isWanted, [&] { storePiece(code, result, row, piece, first.element, sum); });
+        });
+      });
 }
 
-/// Returns the first of the elements of a warp's lanes, in all lanes.
-RankedElement SelectedRow::firstOfWarp(RankedElement own) {
-  for (int64_t bit = 1; bit < kWarpLanes; bit *= 2) {
-    Value element = block.ofOtherLane(own.element, bit);
+/// Returns the first of the elements of so many adjacent lanes, in all of them. `mask` says which
+/// these are, unless they are the whole warp.
+RankedElement SelectedRow::firstOfLanes(RankedElement own, int64_t lanes, Value mask) {
+  for (int64_t bit = 1; bit < lanes; bit *= 2) {
+    Value element = block.ofOtherLane(own.element, bit, mask);
     // Lanes exchange words; what they hold does not matter.
-    Value column = block.ofOtherLane(cast32(code.f32, word(own.column)), bit);
+    Value column = block.ofOtherLane(cast32(code.f32, word(own.column)), bit, mask);
     own = firstOf(code, own, {element, index(cast32(code.i32, column))});
   }
   return own;
 }
 
-/// Returns the first of the elements of all threads, in all threads. Each pass has a number.
-RankedElement SelectedRow::firstOfBlock(const RankedElement &own, Value pass) {
-  const RankedElement ofWarp = firstOfWarp(own);
-  code.when(code.equal(lane, code.integer(0)), [&] {
-    block.storeWords({cast32(code.i32, ofWarp.element), word(ofWarp.column)},
-                     slot(pass, code.divide(block.thread, kWarpLanes)));
-  });
+/// Returns the first of the elements of all threads, in all threads.
+RankedElement SelectedRow::firstOfBlock(const RankedElement &own) {
+  const RankedElement first = firstOfLanes(own, kWarpLanes);
+  code.when(code.equal(lane, code.integer(0)),
+            [&] { store(first, ofWarp(code.divide(block.thread, kWarpLanes))); });
   block.barrier();
   RankedElement best = afterAll(code);
   for (int64_t warp = 0; warp < kWarps; ++warp) {
-    SmallVector<Value> words = block.loadWords(slot(pass, code.integer(warp)), 2);
-    best = firstOf(code, best, {cast32(code.f32, words[0]), index(words[1])});
+    best = firstOf(code, best, load(ofWarp(code.integer(warp))));
   }
   return best;
 }
 
+/// Returns the best candidate. Each warp looks at all of them.
+RankedElement SelectedRow::bestCandidate() {
+  const RankedElement none = afterAll(code);
+  const SmallVector<Value> found =
+      code.loop(lane, code.integer(computes.getPieces()), kWarpLanes, {none.element, none.column},
+                [&](Value piece, ValueRange best) {
+                  const RankedElement first =
+                      firstOf(code, {best[0], best[1]}, load(ofPiece(piece)));
+                  return SmallVector<Value>{first.element, first.column};
+                });
+  return firstOfLanes({found[0], found[1]}, kWarpLanes);
+}
+
 void SelectedRow::emitRanks(Value row, Value from) {
-  const RankedElement before = beforeAll(code);
-  code.loop(code.integer(computes.getPieces()), arguments.columnEnd, 1,
-            {before.element, before.column}, [&](Value pair, ValueRange last) {
-              const RankedElement own =
-                  firstAfter(code, computes, from, block.thread, kThreads, {last[0], last[1]});
-              const RankedElement next = firstOfBlock(own, pair);
-              Value isWanted = code.less(arguments.columnBegin, code.add(pair, 1));
-              Value isFirst = code.equal(block.thread, code.integer(0));
-              code.when(code.both(isWanted, isFirst),
-                        [&] { storeRanked(code, result, row, pair, next); });
-              return SmallVector<Value>{next.element, next.column};
-            });
+  Value isFirst = code.equal(block.thread, code.integer(0));
+  code.loop(code.integer(computes.getPieces()), arguments.columnEnd, 1, [&](Value pair) {
+    const RankedElement best = bestCandidate();
+    Value isWanted = code.less(arguments.columnBegin, code.add(pair, 1));
+    code.when(code.both(isWanted, isFirst), [&] { storeRanked(code, result, row, pair, best); });
+    // Without an element in the row, no piece has a candidate.
+    Value piece = code.divide(code.larger(best.column, code.integer(0)), computes.getPiece());
+    const PieceOfRow own = PieceOfRow::of(code, computes, from, piece, block.thread);
+    const RankedElement next =
+        firstOfBlock(firstAfter(code, from, own.begin, own.end, kThreads, best));
+    code.when(isFirst, [&] { store(next, ofPiece(piece)); });
+    block.barrier();
+  });
 }
 
 void emitBlockSelect(VectorCode &code, const KernelBody &body) {

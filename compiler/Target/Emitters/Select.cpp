@@ -38,19 +38,17 @@ RankedElement firstOf(VectorCode &code, const RankedElement &a, const RankedElem
   return {code.select(isFirst, a.element, b.element), code.select(isFirst, a.column, b.column)};
 }
 
-RankedElement firstAfter(VectorCode &code, dataflow::SelectAttr computes, Value row, Value own,
-                         int64_t step, const RankedElement &last) {
+RankedElement firstAfter(VectorCode &code, Value row, Value begin, Value end, int64_t step,
+                         const RankedElement &last) {
   const RankedElement none = afterAll(code);
-  SmallVector<Value> found =
-      code.loop(own, code.integer(computes.getColumns()), step, {none.element, none.column},
-                [&](Value column, ValueRange carried) {
-                  const RankedElement best = {carried[0], carried[1]};
-                  const RankedElement each = {code.loadScalar(code.at(row, column)), column};
-                  Value isNext =
-                      code.both(ranksBefore(code, last, each), ranksBefore(code, each, best));
-                  return SmallVector<Value>{code.select(isNext, each.element, best.element),
-                                            code.select(isNext, each.column, best.column)};
-                });
+  SmallVector<Value> found = code.loop(
+      begin, end, step, {none.element, none.column}, [&](Value column, ValueRange carried) {
+        const RankedElement best = {carried[0], carried[1]};
+        const RankedElement each = {code.loadScalar(code.at(row, column)), column};
+        Value isNext = code.both(ranksBefore(code, last, each), ranksBefore(code, each, best));
+        return SmallVector<Value>{code.select(isNext, each.element, best.element),
+                                  code.select(isNext, each.column, best.column)};
+      });
   return {found[0], found[1]};
 }
 
@@ -70,6 +68,10 @@ Value PieceOfRow::largest(VectorCode &code, Value least) const {
     Value isLarger = compare(code, arith::CmpFPredicate::OGT, element, carried[0]);
     return SmallVector<Value>{code.select(isLarger, element, carried[0])};
   })[0];
+}
+
+RankedElement PieceOfRow::first(VectorCode &code) const {
+  return firstAfter(code, row, begin, end, sumsOfPiece, beforeAll(code));
 }
 
 Value PieceOfRow::sum(VectorCode &code, Value largest) const {
@@ -154,7 +156,8 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Select
     code.loop(code.integer(computes.getPieces()), arguments.columnEnd, 1,
               {first.element, first.column}, [&](Value pair, ValueRange last) {
                 const RankedElement next =
-                    firstAfter(code, computes, from, code.integer(0), 1, {last[0], last[1]});
+                    firstAfter(code, from, code.integer(0), code.integer(computes.getColumns()),
+                               /*step=*/1, {last[0], last[1]});
                 code.when(code.less(arguments.columnBegin, code.add(pair, 1)),
                           [&] { storeRanked(code, result, row, pair, next); });
                 return SmallVector<Value>{next.element, next.column};

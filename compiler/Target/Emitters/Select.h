@@ -23,10 +23,10 @@ RankedElement afterAll(VectorCode &code);
 /// Their order does not matter. NaN and minus infinity never rank before afterAll().
 RankedElement firstOf(VectorCode &code, const RankedElement &a, const RankedElement &b);
 
-/// Returns the first of the columns own, own + step, own + 2 step, ... of a row that rank after
-/// `last`; afterAll() if none do.
-RankedElement firstAfter(VectorCode &code, dataflow::SelectAttr computes, mlir::Value row,
-                         mlir::Value own, int64_t step, const RankedElement &last);
+/// Returns the first of the columns begin, begin + step, begin + 2 step, ... before `end` of a row
+/// that rank after `last`; afterAll() if none do.
+RankedElement firstAfter(VectorCode &code, mlir::Value row, mlir::Value begin, mlir::Value end,
+                         int64_t step, const RankedElement &last);
 
 /// The part of a piece that one of its sums covers.
 struct PieceOfRow {
@@ -37,6 +37,8 @@ struct PieceOfRow {
                        mlir::Value piece, mlir::Value part);
   /// Returns the larger of `least` and the largest element, ignoring NaN.
   mlir::Value largest(VectorCode &code, mlir::Value least) const;
+  /// Returns the element that ranks first.
+  RankedElement first(VectorCode &code) const;
   /// Returns the sum of exp(element - largest); minus infinity adds nothing.
   mlir::Value sum(VectorCode &code, mlir::Value largest) const;
 };

@@ -14,16 +14,17 @@ dataflow.kernel @select : (!dataflow.buffer<[tokens, 1000], f32>) -> !dataflow.b
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-// A piece is a row, with all of its two chunks and four tokens.
-// CHECK: func.func @select.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 512, 256, 1, 6, 1, 6, 0, 1, 0>}
-// Half a warp has a chunk: its largest number, and its sums in order.
+// A piece is a row, with all of its two chunks and four tokens; shared memory has 16 warps and two chunks.
+// CHECK: func.func @select.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 512, 144, 1, 6, 1, 6, 0, 1, 0>}
+// Half a warp has a chunk: its best element, and its sums in order.
 // CHECK: %[[MASK:.*]] = arith.trunci
-// CHECK-COUNT-4: nvvm.shfl.sync bfly %[[MASK]],
+// CHECK-COUNT-8: nvvm.shfl.sync bfly %[[MASK]],
 // CHECK: math.exp
 // CHECK-COUNT-16: nvvm.shfl.sync idx %[[MASK]],
 // CHECK: nvvm.barrier
-// The best of a warp, then of all warps.
-// CHECK-COUNT-10: nvvm.shfl.sync bfly
+// The best chunk, and its next element: that of a warp, then of all warps.
+// CHECK-COUNT-20: nvvm.shfl.sync bfly
 // CHECK: nvvm.barrier
 // CHECK-COUNT-16: llvm.load {{.*}} vector<2xi32>
+// CHECK: nvvm.barrier
 // CHECK-NOT: nvvm.barrier
