@@ -209,7 +209,8 @@ void withoutBarrier(LLVM::LLVMFuncOp function, size_t number) {
 }
 
 constexpr char kNotInStep[] = "(reads byte [0-9]+ of shared memory, which nobody has written|"
-                              "race: (reads|writes) byte [0-9]+ of shared memory)";
+                              "race: (reads|writes) byte [0-9]+ of shared memory|"
+                              "comes to shfl.bfly with other lanes than those that wait there)";
 
 struct SelectDefect {
   const char *name;

@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace heddle {
@@ -97,32 +99,80 @@ void copyWeights(BlockCode &block, const TiledProduct &product, const WeightSlab
   });
 }
 
-/// Applies the epilogue to one sum and stores it.
-static void finish(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums,
-                   Value place) {
+// --- epilogues -----------------------------------------------------------------------------------
+
+/// Applies the epilogue to the sum at an address, for a place inside.
+static Value finish(BlockCode &block, const TiledProduct &product, const Epilogue &epilogue,
+                    Value row, Value column, Value address) {
   VectorCode &code = block.code;
-  Value inPart = code.divide(place, sums.columns), inRow = code.remainder(place, sums.columns);
-  Value row = code.add(code.add(product.firstRow, sums.first), inPart);
-  Value column = code.add(product.firstColumn, inRow);
-  code.when(code.both(code.less(row, product.endRow), code.less(column, product.endColumn)), [&] {
-    Value at = code.add(code.multiply(inPart, sums.pitch), code.multiply(inRow, kFloatBytes));
-    Value sum = block.load(block.sharedAt(at), 1, code.f32).front();
-    Value own = row;
-    if (product.chosen) {
-      own = product.chosen->rowAt(code, row);
-      if (product.chosen->bias) {
-        sum = code.addFloat(sum, code.loadScalar(code.at(product.chosen->bias, column)));
-      }
+  Value sum = block.load(block.sharedAt(address), 1, code.f32).front();
+  if (product.chosen) {
+    row = product.chosen->rowAt(code, row);
+    if (product.chosen->bias) {
+      sum = code.addFloat(sum, code.loadScalar(code.at(product.chosen->bias, column)));
     }
-    Value value = product.epilogue.apply(code, code.broadcast(sum), own, column, 1);
-    code.storeVector(value, product.result.at(code, own, column));
+  }
+  return epilogue.apply(code, code.broadcast(sum), row, column, 1);
+}
+
+/// Stores what `value` returns at a place, if it is inside.
+static void storeInside(VectorCode &code, const TiledProduct &product, const KernelResult &result,
+                        const SumPlace &place, llvm::function_ref<Value()> value) {
+  Value isRow = code.less(place.row, product.endRow);
+  code.when(code.both(isRow, code.less(place.column, product.endColumn)), [&] {
+    Value finished = value();
+    Value row = product.chosen ? product.chosen->rowAt(code, place.row) : place.row;
+    code.storeVector(finished, result.at(code, row, place.column));
   });
+}
+
+void finishTogether(BlockCode &block, const TiledProduct &product, const KernelResult &result,
+                    const Epilogue &epilogue, ArrayRef<SumPlace> places) {
+  VectorCode &code = block.code;
+  if (places.size() == 1) {
+    const SumPlace &place = places.front();
+    storeInside(code, product, result, place, [&] {
+      return finish(block, product, epilogue, place.row, place.column, place.address);
+    });
+    return;
+  }
+  SmallVector<Value> values;
+  for (const SumPlace &place : places) {
+    Value row = code.smaller(place.row, code.subtract(product.endRow, 1));
+    Value column = code.smaller(place.column, code.subtract(product.endColumn, 1));
+    values.push_back(finish(block, product, epilogue, row, column, place.address));
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    storeInside(code, product, result, places[i], [&] { return values[i]; });
+  }
+}
+
+/// Returns the most sums of a thread that are finished together. With more, ptxas spills registers.
+static int64_t mostTogether(const TiledProduct &product) {
+  const bool needsMost = !product.units || product.units == Units::Tf32x3 || product.windows;
+  return needsMost ? 1 : 4;
 }
 
 void finishSums(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums) {
   VectorCode &code = block.code;
-  code.loop(block.thread, code.integer(sums.rows * sums.columns), kProductThreads,
-            [&](Value place) { finish(block, product, sums, place); });
+  const int64_t all = sums.rows * sums.columns;
+  assert(all % kProductThreads == 0 && "all threads have as many sums");
+  const int64_t together = std::gcd(all / kProductThreads, mostTogether(product));
+  // Recomputed here, so that places take no registers while products are computed.
+  Value thread = together == 1 ? block.thread : block.indexKeptHere(block.thread);
+  code.loop(thread, code.integer(all), together * kProductThreads, [&](Value first) {
+    SmallVector<SumPlace> places;
+    for (int64_t i = 0; i < together; ++i) {
+      Value place = code.add(first, i * kProductThreads);
+      Value inPart = code.divide(place, sums.columns);
+      Value inRow = code.remainder(place, sums.columns);
+      places.push_back(
+          {code.add(code.add(product.firstRow, sums.first), inPart),
+           code.add(product.firstColumn, inRow),
+           code.add(code.multiply(inPart, sums.pitch), code.multiply(inRow, kFloatBytes))});
+    }
+    finishTogether(block, product, product.result, product.epilogue, places);
+  });
 }
 
 Value stageAfter(BlockCode &block, Value stage, int64_t begin, int64_t bytes, int64_t stages) {

@@ -113,8 +113,19 @@ struct SumsInMemory {
   int64_t pitch;
 };
 
-/// Applies the epilogue to sums and stores the result. Neighbouring threads take neighbouring
-/// columns, so that accesses of epilogues are contiguous, and their code is emitted only once.
+/// The place of a sum in the result, and its address in shared memory.
+struct SumPlace {
+  mlir::Value row, column, address;
+};
+
+/// Applies the epilogue to sums of a thread together, so that it waits for the epilogue's operands
+/// of all of them at once. Stores the results that are inside the tile's rows and columns; others
+/// are computed at the nearest place inside.
+void finishTogether(BlockCode &block, const TiledProduct &product, const KernelResult &result,
+                    const Epilogue &epilogue, llvm::ArrayRef<SumPlace> places);
+
+/// Does so for all sums. Neighbouring threads take neighbouring columns, so that accesses of
+/// epilogues are contiguous.
 void finishSums(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums);
 
 /// Returns the offset of the stage after another one of `stages`, each of `bytes`; the first is at

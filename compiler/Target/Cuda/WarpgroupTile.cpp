@@ -37,9 +37,10 @@ static constexpr int64_t kBankBytes = 128;
 static constexpr int64_t kSumShift = 32;
 /// A warpgroup that fills stages, and two that multiply.
 static constexpr int64_t kTileThreads = 3 * kWarpgroupThreads;
-/// Panels of a part of a warp's sums, and the sums that a lane finishes side by side, so that it
-/// waits for the epilogue's operands of all of them together.
-static constexpr int64_t kPartPanels = 2, kFinishedTogether = 4;
+/// Panels of a part of a warp's sums.
+static constexpr int64_t kPartPanels = 2;
+/// The sums of a part that a lane finishes together.
+static constexpr int64_t kFinishedTogether = 8;
 
 namespace {
 /// The shape of a tile.
@@ -100,6 +101,7 @@ private:
   Stage produce(const Stage &first);
   SmallVector<Value> multiply(Value slab, Value stage, ValueRange sums);
   std::pair<Stage, SmallVector<Value>> sums(const Stage &first);
+  Value consumerWarp();
   Value partBegin();
   void storePart(ValueRange sums, int64_t firstColumn);
   void finishPart(const KernelResult &result, const Epilogue &epilogue, int64_t firstColumn);
@@ -337,10 +339,14 @@ std::pair<Stage, SmallVector<Value>> TileCode::sums(const Stage &first) {
   return {{last[0], last[1]}, sums};
 }
 
+/// Returns the number of the thread's warp among those that multiply.
+Value TileCode::consumerWarp() {
+  return code.subtract(code.divide(block.thread, kWarpLanes), kWarpgroupThreads / kWarpLanes);
+}
+
 /// Returns the byte of shared memory where the part of the thread's warp begins.
 Value TileCode::partBegin() {
-  Value warp = code.subtract(code.divide(block.thread, kWarpLanes), kWarpgroupThreads / kWarpLanes);
-  return code.add(code.multiply(warp, tile.partBytes()), tile.partsBegin());
+  return code.add(code.multiply(consumerWarp(), tile.partBytes()), tile.partsBegin());
 }
 
 /// Stores the sums of the thread's warp from a column of the tile on to its part.
@@ -359,37 +365,25 @@ void TileCode::storePart(ValueRange sums, int64_t firstColumn) {
 }
 
 /// Applies the epilogue to the part of the thread's warp, and stores the result. Neighbouring lanes
-/// take neighbouring columns. Those past the end repeat the last one.
+/// take neighbouring columns.
 void TileCode::finishPart(const KernelResult &result, const Epilogue &epilogue,
                           int64_t firstColumn) {
   Value lane = code.remainder(block.thread, kWarpLanes), begin = partBegin();
-  Value warp = code.subtract(code.divide(block.thread, kWarpLanes), kWarpgroupThreads / kWarpLanes);
-  Value firstRow = code.add(product.firstRow, code.multiply(warp, kMatrixRows));
+  Value firstRow = code.add(product.firstRow, code.multiply(consumerWarp(), kMatrixRows));
   Value left = code.add(product.firstColumn, firstColumn);
   const int64_t ofLane = kMatrixRows * tile.partColumns() / kWarpLanes;
-  assert(ofLane % kFinishedTogether == 0 && "a warp has whole groups of sums");
+  assert(ofLane % kFinishedTogether == 0 && "a lane has whole groups of sums");
   code.loop(code.integer(0), code.integer(ofLane), kFinishedTogether, [&](Value first) {
-    SmallVector<Value> rows, columns, values;
+    SmallVector<SumPlace> places;
     for (int64_t i = 0; i < kFinishedTogether; ++i) {
       Value place = code.add(code.multiply(code.add(first, i), kWarpLanes), lane);
       Value inPart = code.divide(place, tile.partColumns());
       Value inRow = code.remainder(place, tile.partColumns());
       Value at =
           code.add(code.multiply(inPart, tile.sumPitch()), code.multiply(inRow, kFloatBytes));
-      Value sum = block.load(block.sharedAt(code.add(at, begin)), 1, code.f32).front();
-      rows.push_back(code.add(firstRow, inPart));
-      columns.push_back(code.add(left, inRow));
-      Value nearRow = code.smaller(rows.back(), code.subtract(product.endRow, 1));
-      Value nearColumn = code.smaller(columns.back(), code.subtract(product.endColumn, 1));
-      values.push_back(epilogue.apply(code, code.broadcast(sum), nearRow, nearColumn, 1));
+      places.push_back({code.add(firstRow, inPart), code.add(left, inRow), code.add(at, begin)});
     }
-    for (auto [row, column, value] : llvm::zip_equal(rows, columns, values)) {
-      Value isInside =
-          code.both(code.less(row, product.endRow), code.less(column, product.endColumn));
-      code.when(isInside, [&, row = row, column = column, value = value] {
-        code.storeVector(value, result.at(code, row, column));
-      });
-    }
+    finishTogether(block, product, result, epilogue, places);
   });
 }
 
@@ -412,8 +406,7 @@ void TileCode::finish(ValueRange sums) {
 /// Computes a tile. Returns the stage after its last one.
 Stage TileCode::consume(const Stage &first) {
   const auto [next, all] = sums(first);
-  Value warp = code.subtract(code.divide(block.thread, kWarpLanes), kWarpgroupThreads / kWarpLanes);
-  Value firstRow = code.add(product.firstRow, code.multiply(warp, kMatrixRows));
+  Value firstRow = code.add(product.firstRow, code.multiply(consumerWarp(), kMatrixRows));
   // The other warps have only rows past the end.
   code.when(code.less(firstRow, product.endRow), [&, all = all] { finish(all); });
   return next;
