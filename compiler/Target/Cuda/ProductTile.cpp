@@ -101,50 +101,67 @@ void copyWeights(BlockCode &block, const TiledProduct &product, const WeightSlab
 
 // --- epilogues -----------------------------------------------------------------------------------
 
-/// Applies the epilogue to the sum at an address, for a place inside.
+/// Returns the row of the result at a place.
+static Value rowOf(VectorCode &code, const TiledProduct &product, const SumPlace &place) {
+  return product.chosen ? product.chosen->rowAt(code, place.row) : place.row;
+}
+
+/// Applies the epilogue to the sum of a place inside.
 static Value finish(BlockCode &block, const TiledProduct &product, const Epilogue &epilogue,
-                    Value row, Value column, Value address) {
+                    const SumPlace &place) {
   VectorCode &code = block.code;
-  Value sum = block.load(block.sharedAt(address), 1, code.f32).front();
-  if (product.chosen) {
-    row = product.chosen->rowAt(code, row);
-    if (product.chosen->bias) {
-      sum = code.addFloat(sum, code.loadScalar(code.at(product.chosen->bias, column)));
-    }
+  Value sum = block.load(block.sharedAt(place.address), 1, code.f32).front();
+  Value row = rowOf(code, product, place);
+  if (product.chosen && product.chosen->bias) {
+    sum = code.addFloat(sum, code.loadScalar(code.at(product.chosen->bias, place.column)));
   }
-  return epilogue.apply(code, code.broadcast(sum), row, column, 1);
+  return epilogue.apply(code, code.broadcast(sum), row, place.column, 1);
 }
 
-/// Stores what `value` returns at a place, if it is inside.
-static void storeInside(VectorCode &code, const TiledProduct &product, const KernelResult &result,
-                        const SumPlace &place, llvm::function_ref<Value()> value) {
-  Value isRow = code.less(place.row, product.endRow);
-  code.when(code.both(isRow, code.less(place.column, product.endColumn)), [&] {
-    Value finished = value();
-    Value row = product.chosen ? product.chosen->rowAt(code, place.row) : place.row;
-    code.storeVector(finished, result.at(code, row, place.column));
-  });
+static void store(VectorCode &code, const TiledProduct &product, const KernelResult &result,
+                  const SumPlace &place, Value value) {
+  code.storeVector(value, result.at(code, rowOf(code, product, place), place.column));
 }
 
+/// An operand of the epilogue may be in the memory of the result, so a thread must not read it for
+/// any other place than its own.
 void finishTogether(BlockCode &block, const TiledProduct &product, const KernelResult &result,
-                    const Epilogue &epilogue, ArrayRef<SumPlace> places) {
+                    const Epilogue &epilogue, int64_t count,
+                    llvm::function_ref<SumPlace(Value number)> placeAt) {
   VectorCode &code = block.code;
-  if (places.size() == 1) {
-    const SumPlace &place = places.front();
-    storeInside(code, product, result, place, [&] {
-      return finish(block, product, epilogue, place.row, place.column, place.address);
+  auto isInside = [&](const SumPlace &place) {
+    return code.both(code.less(place.row, product.endRow),
+                     code.less(place.column, product.endColumn));
+  };
+  auto finishOne = [&](const SumPlace &place) {
+    code.when(isInside(place), [&] {
+      store(code, product, result, place, finish(block, product, epilogue, place));
     });
+  };
+  if (count == 1) {
+    finishOne(placeAt(code.integer(0)));
     return;
   }
-  SmallVector<Value> values;
-  for (const SumPlace &place : places) {
-    Value row = code.smaller(place.row, code.subtract(product.endRow, 1));
-    Value column = code.smaller(place.column, code.subtract(product.endColumn, 1));
-    values.push_back(finish(block, product, epilogue, row, column, place.address));
+  SmallVector<SumPlace> places;
+  Value areInside;
+  for (int64_t i = 0; i < count; ++i) {
+    places.push_back(placeAt(code.integer(i)));
+    Value own = isInside(places.back());
+    areInside = areInside ? code.both(areInside, own) : own;
   }
-  for (size_t i = 0; i < places.size(); ++i) {
-    storeInside(code, product, result, places[i], [&] { return values[i]; });
-  }
+  auto finishAll = [&] {
+    SmallVector<Value> values;
+    for (const SumPlace &place : places) {
+      values.push_back(finish(block, product, epilogue, place));
+    }
+    for (auto [place, value] : llvm::zip_equal(places, values)) {
+      store(code, product, result, place, value);
+    }
+  };
+  code.when(areInside, finishAll, [&] {
+    code.loop(code.integer(0), code.integer(count), 1,
+              [&](Value number) { finishOne(placeAt(number)); });
+  });
 }
 
 /// Returns the most sums of a thread that are finished together. With more, ptxas spills registers.
@@ -161,17 +178,15 @@ void finishSums(BlockCode &block, const TiledProduct &product, const SumsInMemor
   // Recomputed here, so that places take no registers while products are computed.
   Value thread = together == 1 ? block.thread : block.indexKeptHere(block.thread);
   code.loop(thread, code.integer(all), together * kProductThreads, [&](Value first) {
-    SmallVector<SumPlace> places;
-    for (int64_t i = 0; i < together; ++i) {
-      Value place = code.add(first, i * kProductThreads);
+    finishTogether(block, product, product.result, product.epilogue, together, [&](Value number) {
+      Value place = code.add(first, code.multiply(number, kProductThreads));
       Value inPart = code.divide(place, sums.columns);
       Value inRow = code.remainder(place, sums.columns);
-      places.push_back(
-          {code.add(code.add(product.firstRow, sums.first), inPart),
-           code.add(product.firstColumn, inRow),
-           code.add(code.multiply(inPart, sums.pitch), code.multiply(inRow, kFloatBytes))});
-    }
-    finishTogether(block, product, product.result, product.epilogue, places);
+      return SumPlace{
+          code.add(code.add(product.firstRow, sums.first), inPart),
+          code.add(product.firstColumn, inRow),
+          code.add(code.multiply(inPart, sums.pitch), code.multiply(inRow, kFloatBytes))};
+    });
   });
 }
 

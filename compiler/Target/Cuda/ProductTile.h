@@ -118,11 +118,12 @@ struct SumPlace {
   mlir::Value row, column, address;
 };
 
-/// Applies the epilogue to sums of a thread together, so that it waits for the epilogue's operands
-/// of all of them at once. Stores the results that are inside the tile's rows and columns; others
-/// are computed at the nearest place inside.
+/// Applies the epilogue to `count` sums of a thread that are inside the tile's rows and columns,
+/// and stores the results. If all are, it does so together: the thread waits for the epilogue's
+/// operands of all of them at once.
 void finishTogether(BlockCode &block, const TiledProduct &product, const KernelResult &result,
-                    const Epilogue &epilogue, llvm::ArrayRef<SumPlace> places);
+                    const Epilogue &epilogue, int64_t count,
+                    llvm::function_ref<SumPlace(mlir::Value number)> placeAt);
 
 /// Does so for all sums. Neighbouring threads take neighbouring columns, so that accesses of
 /// epilogues are contiguous.

@@ -374,16 +374,14 @@ void TileCode::finishPart(const KernelResult &result, const Epilogue &epilogue,
   const int64_t ofLane = kMatrixRows * tile.partColumns() / kWarpLanes;
   assert(ofLane % kFinishedTogether == 0 && "a lane has whole groups of sums");
   code.loop(code.integer(0), code.integer(ofLane), kFinishedTogether, [&](Value first) {
-    SmallVector<SumPlace> places;
-    for (int64_t i = 0; i < kFinishedTogether; ++i) {
-      Value place = code.add(code.multiply(code.add(first, i), kWarpLanes), lane);
+    finishTogether(block, product, result, epilogue, kFinishedTogether, [&](Value number) {
+      Value place = code.add(code.multiply(code.add(first, number), kWarpLanes), lane);
       Value inPart = code.divide(place, tile.partColumns());
       Value inRow = code.remainder(place, tile.partColumns());
       Value at =
           code.add(code.multiply(inPart, tile.sumPitch()), code.multiply(inRow, kFloatBytes));
-      places.push_back({code.add(firstRow, inPart), code.add(left, inRow), code.add(at, begin)});
-    }
-    finishTogether(block, product, result, epilogue, places);
+      return SumPlace{code.add(firstRow, inPart), code.add(left, inRow), code.add(at, begin)};
+    });
   });
 }
 
