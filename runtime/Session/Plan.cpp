@@ -379,7 +379,7 @@ SymbolicSize arenaOf(const manifest::Entry &entry, const std::vector<bool> &live
       used = used.larger(SymbolicSize::of(buffer.offset()) + bufferSize(buffer)->symbolic);
     }
   }
-  // Outputs follow, and kernels rely on the alignment of all buffers.
+  // Outputs follow, and kernels of GPUs rely on the alignment of every buffer in working memory.
   return used.alignedUp(HEDDLE_ALIGNMENT);
 }
 

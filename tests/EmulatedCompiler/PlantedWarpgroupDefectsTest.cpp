@@ -14,7 +14,7 @@ namespace heddle {
 namespace {
 
 /// More slabs than stages, three tiles for two blocks, and rows and panels past the end.
-constexpr ProductShape kShape = {97, 384, 257, 0, true, true};
+constexpr ProductShape kShape = {140, 384, 257, 0, true, true};
 
 /// The operands of a product that follow the sums.
 enum class Operand : unsigned { Rows, Columns, Adds };
@@ -114,8 +114,7 @@ const Defect kDefects[] = {
      "race: (begins to copy to|writes) byte [0-9]+ of shared memory, which (thread [0-9]+ has read "
      "since the last barrier|a product of warpgroup [12] reads that is not awaited)|arrives 1 "
      "times "
-     "at the mbarrier|invalidates the mbarrier at byte [0-9]+ of shared memory in the middle of a "
-     "phase"},
+     "at the mbarrier"},
     {"copyElsewhere", copyMoved<8>,
      "begins a bulk copy of [0-9]+ bytes, where addresses and sizes must be multiples of 16"},
     {"copyMissing", missing<NVVM::CpAsyncBulkGlobalToSharedClusterOp>,

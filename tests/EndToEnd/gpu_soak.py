@@ -41,6 +41,8 @@ def read_floats(path):
 
 def error_of(found, expected):
     """The largest difference, relative to the largest magnitude."""
+    if len(found) != len(expected):
+        return math.inf
     magnitude = max((abs(x) for x in expected if math.isfinite(x)), default=0)
     worst = 0
     for x, y in zip(found, expected):
@@ -50,7 +52,10 @@ def error_of(found, expected):
 
 
 def run(command):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=1200)
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=1200)
+    except subprocess.TimeoutExpired:
+        return -1, "it did not end within 1,200 seconds"
     return result.returncode, result.stdout + result.stderr
 
 
@@ -87,6 +92,8 @@ class Trial:
             if code != 0:
                 return f"heddle run --device={device} ended with {code}: {said}"
             results.append(read_floats(out))
+        if not results[0] or results[0].keys() != results[1].keys():
+            return f"outputs {sorted(results[0])} and {sorted(results[1])}, expected the same ones"
         for name, expected in results[0].items():
             error = error_of(results[1][name], expected)
             if not error <= ERRORS[self.precision]:
@@ -117,6 +124,7 @@ def main():
     arguments = parser.parse_args()
     seed = arguments.seed or time.time_ns()
     chance = random.Random(seed)
+    print(f"seed {seed}", flush=True)
     models = sorted(path.parent for path in arguments.oracles.glob("**/config.json")
                     if all((path.parent / name).exists()
                            for name in ["expected.safetensors", "model.safetensors"]))
@@ -129,7 +137,7 @@ def main():
             if finding:
                 findings += 1
                 print(f"{trial}: {finding}", flush=True)
-    print(f"{done} models with options from seed {seed}, {findings} findings")
+    print(f"{done} models with options, {findings} findings")
     return 1 if findings or done == 0 else 0
 
 

@@ -141,8 +141,8 @@ struct SpanRows {
 
 /// Starts to load four numbers from `number` on of the row at a position; those past the last one
 /// are zero. `together` says that they are aligned. Returns what memory stores, so that nothing
-/// waits for a load before its numbers are used: a vector, or single numbers if they are narrow and
-/// not adjacent; after codes, their scale.
+/// waits for a load before its numbers are used, unless rows are padded or not aligned: a vector,
+/// or single numbers if they are narrow and may not be loaded as one; after codes, their scale.
 llvm::SmallVector<mlir::Value> loadFour(BlockCode &block, const SpanRows &rows,
                                         mlir::Value position, mlir::Value number, bool together);
 /// Returns zeros of these types.

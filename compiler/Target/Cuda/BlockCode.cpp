@@ -44,29 +44,25 @@ std::optional<BlockWork> BlockWork::of(func::FuncOp function) {
 
 // --- pieces of a launch ------------------------------------------------------------------------
 
-/// Reads a special register, as i64.
-template <typename Register> static Value read(VectorCode &code) {
-  Value value = Register::create(code.builder, code.location, code.i32);
-  return arith::ExtUIOp::create(code.builder, code.location, code.i64, value);
+LaunchPieces::LaunchPieces(VectorCode &code, const LaunchRange &launch, Value rows, Value columns)
+    : launch(launch), rows(rows), columns(columns),
+      ofColumns(code.divideUp(code.subtract(launch.rowEnd, launch.rowBegin), rows)),
+      count(code.multiply(
+          ofColumns, code.divideUp(code.subtract(launch.columnEnd, launch.columnBegin), columns))) {
 }
 
-Value LaunchPieces::first(VectorCode &code) { return read<NVVM::BlockIdXOp>(code); }
-Value LaunchPieces::step(VectorCode &code) { return read<NVVM::GridDimXOp>(code); }
-
-Value LaunchPieces::count(VectorCode &code) {
-  ofColumns = code.divideUp(code.subtract(rowEnd, rowBegin), rows);
-  return code.multiply(ofColumns, code.divideUp(code.subtract(columnEnd, columnBegin), columns));
-}
-
-std::array<Value, 4> LaunchPieces::at(VectorCode &code, Value number) const {
+LaunchRange LaunchPieces::at(VectorCode &code, Value number) const {
   Value column = code.divide(number, ofColumns);
   Value row = code.subtract(number, code.multiply(column, ofColumns));
-  Value begin = code.add(rowBegin, code.multiply(row, rows));
-  Value end = code.smaller(code.add(begin, rows), rowEnd);
-  Value first = code.add(columnBegin, code.multiply(column, columns));
-  Value last = code.smaller(code.add(first, columns), columnEnd);
+  Value begin = code.add(launch.rowBegin, code.multiply(row, rows));
+  Value end = code.smaller(code.add(begin, rows), launch.rowEnd);
+  Value first = code.add(launch.columnBegin, code.multiply(column, columns));
+  Value last = code.smaller(code.add(first, columns), launch.columnEnd);
   return {begin, end, first, last};
 }
+
+Value LaunchPieces::first(VectorCode &code) { return readRegister<NVVM::BlockIdXOp>(code); }
+Value LaunchPieces::step(VectorCode &code) { return readRegister<NVVM::GridDimXOp>(code); }
 
 // --- code --------------------------------------------------------------------------------------
 

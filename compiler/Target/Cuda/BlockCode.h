@@ -8,7 +8,8 @@
 
 #include "compiler/Target/Emitters/VectorCode.h"
 
-#include <array>
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include <optional>
 
 namespace heddle {
@@ -46,21 +47,37 @@ struct BlockWork {
   static bool forget(mlir::Operation *function);
 };
 
-/// The pieces of a launch, whose rows vary fastest. Blocks take every n-th of them.
-struct LaunchPieces {
-  /// The rows and columns of the launch, and those of a piece.
-  mlir::Value rowBegin, rowEnd, columnBegin, columnEnd, rows, columns;
-  /// The pieces that have the same columns.
-  mlir::Value ofColumns = {};
+/// Reads a special register, as i64.
+template <typename Register> mlir::Value readRegister(VectorCode &code) {
+  mlir::Value value = Register::create(code.builder, code.location, code.i32);
+  return mlir::arith::ExtUIOp::create(code.builder, code.location, code.i64, value);
+}
 
-  /// Sets `ofColumns`. Returns the number of all pieces.
-  mlir::Value count(VectorCode &code);
-  /// Returns the rows [0, 1) and the columns [2, 3) of a piece.
-  std::array<mlir::Value, 4> at(VectorCode &code, mlir::Value number) const;
+/// Rows and columns: [rowBegin, rowEnd) and [columnBegin, columnEnd).
+struct LaunchRange {
+  mlir::Value rowBegin, rowEnd, columnBegin, columnEnd;
+};
 
+/// The pieces of a launch, each of so many rows and columns; rows vary fastest.
+class LaunchPieces {
+public:
+  LaunchPieces(VectorCode &code, const LaunchRange &launch, mlir::Value rows, mlir::Value columns);
+
+  /// Returns a piece.
+  LaunchRange at(VectorCode &code, mlir::Value number) const;
   /// Return the number of the first piece of the running block, and the distance to its next one.
   static mlir::Value first(VectorCode &code);
   static mlir::Value step(VectorCode &code);
+
+private:
+  const LaunchRange launch;
+  const mlir::Value rows, columns;
+  /// The pieces that have the same columns.
+  mlir::Value ofColumns;
+
+public:
+  /// The number of all pieces.
+  mlir::Value count;
 };
 
 /// How a target computes a kernel, for reports: how blocks do, or why they do not.

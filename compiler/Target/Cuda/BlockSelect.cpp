@@ -5,7 +5,7 @@
 ///
 /// Shared memory holds a candidate for each piece: its element that ranks first among those that
 /// have no rank yet. The next best element of the row is the best candidate, and only its piece is
-/// then searched for another one, so that a row is read once for any number of tokens.
+/// then searched for another one, so the whole row is not read again for each token.
 #include "compiler/Target/Cuda/BlockSelect.h"
 
 #include "compiler/Target/Emitters/Select.h"
@@ -25,12 +25,19 @@ static constexpr int64_t kWarps = kThreads / kWarpLanes;
 /// An element and its column, in words.
 static constexpr int64_t kSlotBytes = 8;
 
-/// Shared memory has a slot for each warp, and one for each piece.
-BlockWork blockSelect(dataflow::SelectAttr computes) {
+/// What every target has: 163 KB and more.
+static constexpr int64_t kMostShared = 160 * 1024;
+
+/// Shared memory has a slot for each warp, and one for each piece: enough for 15 million tokens in
+/// pieces of 768.
+std::optional<BlockWork> blockSelect(dataflow::SelectAttr computes) {
   const BlockPiece row = {1, computes.getPieces() + computes.getCount()};
   const auto bytes = static_cast<int64_t>(
       llvm::alignTo((kWarps + computes.getPieces()) * kSlotBytes, kSharedAlignment));
-  return {kThreads, bytes, row, row, /*fewRows=*/0, /*leastBlocks=*/1};
+  if (bytes > kMostShared) {
+    return std::nullopt;
+  }
+  return BlockWork{kThreads, bytes, row, row, /*fewRows=*/0, /*leastBlocks=*/1};
 }
 
 namespace {
@@ -170,7 +177,7 @@ void SelectedRow::emitRanks(Value row, Value from) {
 }
 
 void emitBlockSelect(VectorCode &code, const KernelBody &body) {
-  blockSelect(cast<dataflow::SelectAttr>(body.kernel.getComputes())).note(body.function);
+  blockSelect(cast<dataflow::SelectAttr>(body.kernel.getComputes()))->note(body.function);
   const BlockCode block(code, body.function);
   SelectedRow selected(code, block, body);
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1,

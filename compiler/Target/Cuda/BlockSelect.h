@@ -11,7 +11,7 @@
 namespace heddle {
 
 /// Returns how blocks compute a selection.
-BlockWork blockSelect(dataflow::SelectAttr computes);
+std::optional<BlockWork> blockSelect(dataflow::SelectAttr computes);
 
 /// Emits a kernel of that kind.
 void emitBlockSelect(VectorCode &code, const KernelBody &body);

@@ -10,6 +10,8 @@
 ///     for each piece of the caller: func.call @norm_384.sm_80(%copy, ...)
 ///   }
 ///
+/// A function that finds the pieces of its block (BlockWork::findsPieces) is called once.
+///
 /// Tested by tests/compiler/Target/Cuda/add-entries.mlir.
 #include "compiler/Target/Cuda/BlockCode.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
@@ -33,22 +35,16 @@ static Value field(VectorCode &code, Value base, size_t byteOffset) {
   return code.bytesAt(base, code.integer(static_cast<int64_t>(byteOffset)));
 }
 
-/// Reads a special register, as i64.
-template <typename Register> static Value read(VectorCode &code) {
-  Value value = Register::create(code.builder, code.location, code.i32);
-  return arith::ExtUIOp::create(code.builder, code.location, code.i64, value);
-}
-
 namespace {
 /// The index of a thread among the callers, and the number of callers.
 struct Callers {
   Value own, count;
 
   static Callers load(VectorCode &code) {
-    Value threads = read<NVVM::BlockDimXOp>(code);
-    Value before = code.multiply(read<NVVM::BlockIdXOp>(code), threads);
-    return {code.add(before, read<NVVM::ThreadIdXOp>(code)),
-            code.multiply(read<NVVM::GridDimXOp>(code), threads)};
+    Value threads = readRegister<NVVM::BlockDimXOp>(code);
+    Value before = code.multiply(readRegister<NVVM::BlockIdXOp>(code), threads);
+    return {code.add(before, readRegister<NVVM::ThreadIdXOp>(code)),
+            code.multiply(readRegister<NVVM::GridDimXOp>(code), threads)};
   }
 };
 } // namespace
@@ -76,24 +72,26 @@ static Value ownContext(VectorCode &code, Value launch, Value caller) {
   return copy;
 }
 
-/// Returns the work of a launch; the caller sets the size of a piece.
-static LaunchPieces workOf(VectorCode &code, Value launch) {
+static LaunchRange workOf(VectorCode &code, Value launch) {
   auto load = [&](size_t offset) { return code.loadInteger(field(code, launch, offset)); };
   return {load(offsetof(HeddleDeviceLaunch, row_begin)),
           load(offsetof(HeddleDeviceLaunch, row_end)),
           load(offsetof(HeddleDeviceLaunch, column_begin)),
-          load(offsetof(HeddleDeviceLaunch, column_end)),
-          {},
-          {}};
+          load(offsetof(HeddleDeviceLaunch, column_end))};
+}
+
+static void callKernel(VectorCode &code, func::FuncOp kernel, Value context,
+                       const LaunchRange &range) {
+  func::CallOp::create(
+      code.builder, code.location, kernel,
+      ValueRange{context, range.rowBegin, range.rowEnd, range.columnBegin, range.columnEnd});
 }
 
 /// Calls a kernel for every `step`-th piece from number `own` on.
-static void callPieces(VectorCode &code, func::FuncOp kernel, Value context, LaunchPieces pieces,
-                       Value own, Value step) {
-  code.walk(own, pieces.count(code), [&](Value number) {
-    SmallVector<Value> arguments = {context};
-    llvm::append_range(arguments, pieces.at(code, number));
-    func::CallOp::create(code.builder, code.location, kernel, arguments);
+static void callPieces(VectorCode &code, func::FuncOp kernel, Value context,
+                       const LaunchPieces &pieces, Value own, Value step) {
+  code.walk(own, pieces.count, [&](Value number) {
+    callKernel(code, kernel, context, pieces.at(code, number));
     return code.add(number, step);
   });
 }
@@ -103,9 +101,7 @@ static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
   const Callers callers = Callers::load(code);
   Value context = ownContext(code, launch, callers.own);
   Value step = code.loadInteger(field(code, launch, offsetof(HeddleDeviceLaunch, row_step)));
-  LaunchPieces pieces = workOf(code, launch);
-  pieces.rows = step;
-  pieces.columns = code.integer(1);
+  const LaunchPieces pieces(code, workOf(code, launch), step, code.integer(1));
   callPieces(code, kernel, context, pieces, callers.own, callers.count);
 }
 
@@ -113,22 +109,20 @@ static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
 /// block. Such kernels have no scratch memory, so they use the context of the launch itself.
 static void callTogether(VectorCode &code, func::FuncOp kernel, Value launch,
                          const BlockWork &block) {
-  LaunchPieces pieces = workOf(code, launch);
+  const LaunchRange work = workOf(code, launch);
   Value context = code.loadPointer(field(code, launch, offsetof(HeddleDeviceLaunch, context)));
   if (block.findsPieces) {
-    func::CallOp::create(
-        code.builder, code.location, kernel,
-        ValueRange{context, pieces.rowBegin, pieces.rowEnd, pieces.columnBegin, pieces.columnEnd});
+    callKernel(code, kernel, context, work);
     return;
   }
-  Value rows = code.subtract(pieces.rowEnd, pieces.rowBegin);
-  Value isFew = code.less(rows, code.integer(block.fewRows + 1));
+  Value isFew =
+      code.less(code.subtract(work.rowEnd, work.rowBegin), code.integer(block.fewRows + 1));
   auto choose = [&](int64_t few, int64_t many) {
     return code.select(isFew, code.integer(few), code.integer(many));
   };
   Value own = LaunchPieces::first(code), step = LaunchPieces::step(code);
-  pieces.rows = choose(block.few.rows, block.many.rows);
-  pieces.columns = choose(block.few.columns, block.many.columns);
+  Value rows = choose(block.few.rows, block.many.rows);
+  const LaunchPieces pieces(code, work, rows, choose(block.few.columns, block.many.columns));
   callPieces(code, kernel, context, pieces, own, step);
 }
 

@@ -124,7 +124,7 @@ static void store(VectorCode &code, const TiledProduct &product, const KernelRes
 }
 
 /// An operand of the epilogue may be in the memory of the result, so a thread must not read it for
-/// any other place than its own.
+/// the places of others.
 void finishTogether(BlockCode &block, const TiledProduct &product, const KernelResult &result,
                     const Epilogue &epilogue, int64_t count,
                     llvm::function_ref<SumPlace(Value number)> placeAt) {
@@ -166,8 +166,8 @@ void finishTogether(BlockCode &block, const TiledProduct &product, const KernelR
 
 /// Returns the most sums of a thread that are finished together. With more, ptxas spills registers.
 static int64_t mostTogether(const TiledProduct &product) {
-  const bool needsMost = !product.units || product.units == Units::Tf32x3 || product.windows;
-  return needsMost ? 1 : 4;
+  const bool isFull = !product.units || product.units == Units::Tf32x3 || product.windows;
+  return isFull ? 1 : 4;
 }
 
 void finishSums(BlockCode &block, const TiledProduct &product, const SumsInMemory &sums) {

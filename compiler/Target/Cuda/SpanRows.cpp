@@ -89,7 +89,7 @@ static Type loadedType(VectorCode &code, const SpanRows &rows) {
 /// Returns whether four numbers are loaded as a vector. Single narrow numbers would have to be
 /// joined right after their loads.
 static bool areVectors(VectorCode &code, const SpanRows &rows) {
-  return rows.element(code).isF32() || !rows.areTogether();
+  return rows.element(code).isF32() || rows.areAligned;
 }
 
 static Value zeroOf(VectorCode &code, Type type) {

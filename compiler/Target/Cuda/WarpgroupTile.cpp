@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Computes a product of bf16 as tiles of warpgroups, on Hopper (docs/decisions/0068). The first
-/// warpgroup of a block fills stages of shared memory, the others multiply them. It goes on with
-/// the next tile of the block while they finish one (docs/decisions/0076). A stage contains a slab
-/// of k:
+/// warpgroup of a block fills stages of shared memory, the others multiply them. The first one goes
+/// on with the block's next tile while the others finish one (docs/decisions/0076). A stage
+/// contains a slab of k:
 ///
 ///   rows      [rows][slab] bf16, the 16-byte parts of a row permuted as the descriptor says
 ///   weights   [slab / 8][columns][8] bf16: core matrices, in the order of their panels
 ///
-///   producer, for each slab: wait until its stage is empty; start bulk copies of weights; round
-///   and store rows, and load those of the next slab; fence; arrive at "full" consumer, for each
-///   slab: wait until its stage is full; start to multiply; wait for the products of the slab
-///   before; arrive at "empty" of its stage; after the last slab, each warp applies the epilogue to
-///   its own sums, part by part, through shared memory of its own
+/// The producer, for each slab: wait until its stage is empty; start bulk copies of weights; round
+/// and store rows, and load those of the next slab; fence; arrive at "full".
+///
+/// A consumer, for each slab: wait until its stage is full; start to multiply; wait for the
+/// products of the slab before; arrive at "empty" of its stage. After the last slab, each warp
+/// applies the epilogue to its own sums, part by part, through shared memory of its own.
 ///
 /// Two mbarriers belong to each stage. All products of an element are added in the order of k, by
 /// instructions of 16 steps each, in every tile.
@@ -40,7 +41,7 @@ static constexpr int64_t kTileThreads = 3 * kWarpgroupThreads;
 /// Panels of a part of a warp's sums.
 static constexpr int64_t kPartPanels = 2;
 /// The sums of a part that a lane finishes together.
-static constexpr int64_t kFinishedTogether = 8;
+static constexpr int64_t kFinishedTogether = 4;
 
 namespace {
 /// The shape of a tile.
@@ -393,11 +394,11 @@ void TileCode::finish(ValueRange sums) {
   const KernelResult result = KernelResult::load(code, own.arguments);
   const Epilogue epilogue(code, own);
   for (int64_t column = 0; column < tile.columns(); column += tile.partColumns()) {
-    // The warp has read the part before.
-    block.syncWarp();
     storePart(sums, column);
     block.syncWarp();
     finishPart(result, epilogue, column);
+    // Lanes go on together: to the next part in the same memory, or to the next product.
+    block.syncWarp();
   }
 }
 
@@ -416,10 +417,11 @@ Stage TileCode::consume(const Stage &first) {
 /// that of the next one.
 void TileCode::overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile) {
   const KernelArguments &launch = body.arguments;
-  LaunchPieces pieces = {launch.rowBegin,  launch.rowEnd,           launch.columnBegin,
-                         launch.columnEnd, code.integer(tile.rows), code.integer(tile.panels)};
+  const LaunchPieces pieces(code,
+                            {launch.rowBegin, launch.rowEnd, launch.columnBegin, launch.columnEnd},
+                            code.integer(tile.rows), code.integer(tile.panels));
   Value own = LaunchPieces::first(code), step = LaunchPieces::step(code);
-  Value rest = code.subtract(pieces.count(code), own);
+  Value rest = code.subtract(pieces.count, own);
   const Stage first = stages.first();
   code.loop(code.integer(0), code.divideUp(rest, step), 1, {first.number, first.parity},
             [&](Value number, ValueRange carried) {

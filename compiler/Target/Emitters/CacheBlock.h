@@ -18,6 +18,8 @@ struct CacheBlock {
   mlir::Type element = {};
   /// The distance between consecutive elements of a position, and between positions, in elements.
   int64_t elementStride = 1, positionStride = 1;
+  /// The distance between the scales of consecutive positions, in scales.
+  int64_t positionScales = 1;
   /// The number of elements of a position that share a scale; 0 for caches without codes.
   int64_t group = 0;
 
@@ -29,9 +31,6 @@ struct CacheBlock {
   /// are adjacent.
   mlir::Value scaleAt(VectorCode &code, mlir::Value block, mlir::Value position,
                       mlir::Value number) const;
-
-  /// The distance between the scales of consecutive positions, in scales.
-  int64_t positionScales = 1;
 
 private:
   /// Bytes before the first element, and the distance between consecutive scales of a position, in

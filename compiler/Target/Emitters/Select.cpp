@@ -62,14 +62,6 @@ PieceOfRow PieceOfRow::of(VectorCode &code, dataflow::SelectAttr computes, Value
   return {row, code.add(begin, part), end};
 }
 
-Value PieceOfRow::largest(VectorCode &code, Value least) const {
-  return code.loop(begin, end, sumsOfPiece, {least}, [&](Value column, ValueRange carried) {
-    Value element = code.loadScalar(code.at(row, column));
-    Value isLarger = compare(code, arith::CmpFPredicate::OGT, element, carried[0]);
-    return SmallVector<Value>{code.select(isLarger, element, carried[0])};
-  })[0];
-}
-
 RankedElement PieceOfRow::first(VectorCode &code) const {
   return firstAfter(code, row, begin, end, sumsOfPiece, beforeAll(code));
 }
@@ -132,10 +124,12 @@ static void emitPieces(VectorCode &code, const KernelArguments &arguments,
   Value last = code.smaller(arguments.columnEnd, code.integer(computes.getPieces()));
   code.loop(arguments.columnBegin, last, 1, [&](Value piece) {
     auto part = [&](Value number) { return PieceOfRow::of(code, computes, from, piece, number); };
-    Value least = code.number(-kInfinity);
-    Value largest = code.loop(zero, parts, 1, {least}, [&](Value number, ValueRange carried) {
-      return SmallVector<Value>{part(number).largest(code, carried[0])};
-    })[0];
+    const RankedElement none = afterAll(code);
+    Value largest =
+        code.loop(zero, parts, 1, {none.element, none.column}, [&](Value number, ValueRange best) {
+          const RankedElement first = firstOf(code, {best[0], best[1]}, part(number).first(code));
+          return SmallVector<Value>{first.element, first.column};
+        })[0];
     Value sum =
         code.loop(zero, parts, 1, {zeroDouble(code)}, [&](Value number, ValueRange carried) {
           return SmallVector<Value>{addDouble(code, carried[0], part(number).sum(code, largest))};

@@ -35,8 +35,6 @@ struct PieceOfRow {
   /// Returns part number `part`, an i64, of piece number `piece`.
   static PieceOfRow of(VectorCode &code, dataflow::SelectAttr computes, mlir::Value row,
                        mlir::Value piece, mlir::Value part);
-  /// Returns the larger of `least` and the largest element, ignoring NaN.
-  mlir::Value largest(VectorCode &code, mlir::Value least) const;
   /// Returns the element that ranks first.
   RankedElement first(VectorCode &code) const;
   /// Returns the sum of exp(element - largest); minus infinity adds nothing.
