@@ -22,7 +22,6 @@
 #include "compiler/Target/Cuda/SpanWeights.h"
 #include "compiler/Target/Cuda/WarpgroupAttention.h"
 
-
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
