@@ -453,11 +453,15 @@ TEST(BlockAttention, NarrowCachesHaveTheBitsOfTheirNumbers) {
       {.heads = 4, .keySize = 16, .valueSize = 20, .keyShare = 2, .valueShare = 4},
       {.heads = 1, .keySize = 100, .valueSize = 120},
   };
+  // Warpgroups take all of them, each other kind of code every other one.
+  size_t number = 0;
   for (const auto &[products, target] : kAllKinds) {
-    for (AttentionShape shape : shapes) {
+    const bool areAll = std::string_view(target) == "sm_90a";
+    for (size_t i = areAll ? 0 : number++ % 2; i < std::size(shapes); i += areAll ? 1 : 2) {
+      AttentionShape shape = with(products, shapes[i]);
       shape.visibility = Visibility::causal();
       shape.isCached = true;
-      expectBitsOfNumbers(with(products, shape), target);
+      expectBitsOfNumbers(shape, target);
     }
   }
 }
