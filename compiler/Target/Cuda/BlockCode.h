@@ -59,8 +59,7 @@ struct LaunchRange {
 };
 
 /// The pieces of a launch, each of so many rows and columns; rows vary fastest.
-class LaunchPieces {
-public:
+struct LaunchPieces {
   LaunchPieces(VectorCode &code, const LaunchRange &launch, mlir::Value rows, mlir::Value columns);
 
   /// Returns a piece.
@@ -69,15 +68,11 @@ public:
   static mlir::Value first(VectorCode &code);
   static mlir::Value step(VectorCode &code);
 
-private:
+  /// The launch, and the size of a piece.
   const LaunchRange launch;
   const mlir::Value rows, columns;
-  /// The pieces that have the same columns.
-  mlir::Value ofColumns;
-
-public:
-  /// The number of all pieces.
-  mlir::Value count;
+  /// The number of pieces that have the same columns, and of all.
+  const mlir::Value ofColumns, count;
 };
 
 /// How a target computes a kernel, for reports: how blocks do, or why they do not.
