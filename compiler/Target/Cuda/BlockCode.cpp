@@ -82,8 +82,7 @@ static LLVM::GlobalOp sharedArray(func::FuncOp function) {
 BlockCode::BlockCode(VectorCode &code, func::FuncOp function)
     : code(code),
       sharedPointer(LLVM::LLVMPointerType::get(code.builder.getContext(), kSharedSpace)) {
-  Value number = NVVM::ThreadIdXOp::create(code.builder, code.location, code.i32);
-  thread = arith::ExtUIOp::create(code.builder, code.location, code.i64, number);
+  thread = readRegister<NVVM::ThreadIdXOp>(code);
   shared = LLVM::AddressOfOp::create(code.builder, code.location, sharedArray(function));
 }
 
@@ -97,6 +96,10 @@ void BlockCode::alignShared(int64_t bytes) {
   auto module = address->getParentOfType<ModuleOp>();
   module.lookupSymbol<LLVM::GlobalOp>(address.getGlobalName())
       .setAlignment(static_cast<uint64_t>(bytes));
+}
+
+Value BlockCode::zero(Type type) {
+  return arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
 }
 
 void BlockCode::barrier() { NVVM::Barrier0Op::create(code.builder, code.location); }

@@ -102,6 +102,8 @@ public:
   /// The index of the thread in its block.
   mlir::Value thread;
 
+  /// Returns a zero, or a vector of zeros.
+  mlir::Value zero(mlir::Type type);
   /// Returns the address of byte `offset` of shared memory.
   mlir::Value sharedAt(mlir::Value offset);
   /// Aligns shared memory to so many bytes.

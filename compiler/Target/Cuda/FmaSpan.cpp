@@ -234,9 +234,7 @@ Value PairSpan::withLocations(Value keys, Value number, int64_t row) {
 SmallVector<Value> PairSpan::scores() {
   Value queries = queriesAt();
   Value ofLane = code.add(code.multiply(thread.t, 2 * shape.keyPitch()), shape.keysBegin());
-  Value zeros =
-      arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
-  const SmallVector<Value> initial(static_cast<size_t>(shape.laneRows), zeros);
+  const SmallVector<Value> initial(static_cast<size_t>(shape.laneRows), block.zero(type));
   return code.loop(code.integer(0), code.integer(shape.keySize), 1, initial,
                    [&](Value number, ValueRange carried) {
                      Value byte = code.multiply(number, kFloatBytes);

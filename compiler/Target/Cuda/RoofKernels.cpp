@@ -78,13 +78,10 @@ private:
   Value wordOf(Value number) {
     return arith::BitcastOp::create(code.builder, code.location, code.i32, number);
   }
-  template <typename Register> Value read() {
-    Value value = Register::create(code.builder, code.location, code.i32);
-    return arith::ExtUIOp::create(code.builder, code.location, code.i64, value);
-  }
   /// Returns the number of the thread in the grid.
   Value caller() {
-    Value before = code.multiply(read<NVVM::BlockIdXOp>(), read<NVVM::BlockDimXOp>());
+    Value before =
+        code.multiply(readRegister<NVVM::BlockIdXOp>(code), readRegister<NVVM::BlockDimXOp>(code));
     return code.add(before, block.thread);
   }
   SmallVector<Value> overRounds(ValueRange initial, VectorCode::CarriedBody body) {
@@ -229,10 +226,10 @@ void RoofCode::readParts() {
   const auto wrapped = [&](Value part) {
     return code.subtract(part, code.multiply(code.divide(part, parts), parts));
   };
-  Value step = wrapped(code.multiply(read<NVVM::GridDimXOp>(), read<NVVM::BlockDimXOp>()));
+  Value step = wrapped(
+      code.multiply(readRegister<NVVM::GridDimXOp>(code), readRegister<NVVM::BlockDimXOp>(code)));
   auto type = VectorType::get({roofPartBytes / int64_t(sizeof(uint32_t))}, code.i32);
-  Value nothing =
-      arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
+  Value nothing = block.zero(type);
   auto global = LLVM::LLVMPointerType::get(code.builder.getContext(), /*addressSpace=*/1);
   Value base = LLVM::AddrSpaceCastOp::create(code.builder, code.location, global, from);
   const SmallVector<Value> last =

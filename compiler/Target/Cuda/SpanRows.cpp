@@ -92,18 +92,14 @@ static bool areVectors(VectorCode &code, const SpanRows &rows) {
   return rows.element(code).isF32() || rows.areAligned;
 }
 
-static Value zeroOf(VectorCode &code, Type type) {
-  return arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
-}
-
 SmallVector<Value> zeroFour(BlockCode &block, const SpanRows &rows) {
   VectorCode &code = block.code;
   Type one = loadedType(code, rows);
   SmallVector<Value> zeros;
   if (areVectors(code, rows)) {
-    zeros = {zeroOf(code, VectorType::get({kFourNumbers}, one))};
+    zeros = {block.zero(VectorType::get({kFourNumbers}, one))};
   } else {
-    zeros.assign(static_cast<size_t>(kFourNumbers), zeroOf(code, one));
+    zeros.assign(static_cast<size_t>(kFourNumbers), block.zero(one));
   }
   if (rows.hasScales()) {
     zeros.push_back(code.number(0));
@@ -188,7 +184,7 @@ SmallVector<Value> loadFour(BlockCode &block, const SpanRows &rows, Value positi
     loaded = apart(code, loaded);
     for (auto [i, element] : llvm::enumerate(loaded)) {
       Value isThere = code.less(code.add(number, static_cast<int64_t>(i)), code.integer(rows.size));
-      element = code.select(isThere, element, zeroOf(code, one));
+      element = code.select(isThere, element, block.zero(one));
     }
   }
   if (areVectors(code, rows) && loaded.size() > 1) {
@@ -236,7 +232,7 @@ SmallVector<Value> loadColumn(BlockCode &block, const SpanRows &rows, Value firs
           code.both(code.less(position, to), code.less(code.subtract(from, 1), position));
       Value distance = code.select(isThere, code.subtract(position, near), code.integer(0));
       Value place = code.storedAt(address, code.multiply(distance, pitch), element);
-      loaded.push_back(code.select(isThere, block.loadFar(place, type), zeroOf(code, type)));
+      loaded.push_back(code.select(isThere, block.loadFar(place, type), block.zero(type)));
     }
   };
   load(addressOf(code, rows, near, column), stride, rows.element(code), loadedType(code, rows));

@@ -138,9 +138,7 @@ SmallVector<Value> productsOf(BlockCode &block, SpanProducts &products, const Sp
       hasRows, [&] { return products.scores(); },
       [&] {
         auto type = VectorType::get({shape.laneKeys()}, code.f32);
-        Value zeros =
-            arith::ConstantOp::create(code.builder, code.location, code.builder.getZeroAttr(type));
-        return SmallVector<Value>(static_cast<size_t>(shape.laneRows), zeros);
+        return SmallVector<Value>(static_cast<size_t>(shape.laneRows), block.zero(type));
       });
 }
 
