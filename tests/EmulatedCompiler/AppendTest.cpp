@@ -2,11 +2,9 @@
 ///
 /// Rows appended to caches on the emulated GPU: numbers, bf16 and codes, byte for byte. Positions
 /// that no row has stay as they are.
-#include "tests/EmulatedCompiler/LaunchedCodes.h"
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <bit>
@@ -27,30 +25,25 @@ constexpr int64_t kRows = 26, kPitch = 3;
 constexpr int32_t kBlocks[] = {4, 1, 6, 0, 3, 5};
 constexpr int64_t kAllBlocks = 7;
 
-/// The parameters of a cache: its elements, and how many of them share a scale.
-struct AppendCase {
-  const char *element;
-  int64_t width, shared;
-  bool areKeys;
-};
-
-std::string nameOf(const AppendCase &cache) {
-  return std::string(cache.element) + (cache.areKeys ? "Keys" : "Rows") +
-         std::to_string(cache.width) + "By" + std::to_string(cache.shared);
+std::string nameOf(const KeptBlock &cache) {
+  return std::string(cache.kept == Kept::F32    ? "f32"
+                     : cache.kept == Kept::Bf16 ? "bf16"
+                                                : "codes") +
+         (cache.areKeys ? "Keys" : "Rows") + std::to_string(cache.width) + "By" +
+         std::to_string(cache.shared);
 }
 
 /// A cache's memory, as its description defines it, to which rows are appended.
 class ExpectedCache {
 public:
-  explicit ExpectedCache(const AppendCase &cache)
-      : cache(cache), memory(static_cast<size_t>(kAllBlocks * blockBytes())) {
+  explicit ExpectedCache(const KeptBlock &cache)
+      : cache(cache), memory(static_cast<size_t>(kAllBlocks * cache.bytes())) {
     // As a result is before a kernel runs.
     const std::vector<float> nothing(memory.size() / sizeof(float),
                                      std::numeric_limits<float>::quiet_NaN());
     std::memcpy(memory.data(), nothing.data(), memory.size());
   }
 
-  int64_t blockBytes() const { return HEDDLE_BLOCK * positionBytes(); }
   size_t bytes() const { return memory.size(); }
   /// Returns the first byte that is not as it should be, or the number of bytes. Codes of a group
   /// that is not finite may be any.
@@ -61,7 +54,7 @@ public:
     return size_t(std::ranges::mismatch(found, memory).in1 - found.begin());
   }
   void append(const float *row, int64_t sequence, int64_t position) {
-    block = memory.data() + kBlocks[sequence * kPitch + position / HEDDLE_BLOCK] * blockBytes();
+    block = memory.data() + kBlocks[sequence * kPitch + position / HEDDLE_BLOCK] * cache.bytes();
     inBlock = position % HEDDLE_BLOCK;
     for (int64_t first = 0; first < cache.width; first += cache.shared) {
       appendGroup(row, first);
@@ -69,13 +62,6 @@ public:
   }
 
 private:
-  bool isOf(const char *element) const { return std::string(cache.element) == element; }
-  int64_t scaleBytes() const { return cache.width / cache.shared * int64_t(sizeof(float)); }
-  int64_t positionBytes() const {
-    return isOf("f32")    ? cache.width * 4
-           : isOf("bf16") ? cache.width * 2
-                          : scaleBytes() + int64_t(llvm::alignTo(cache.width, 4));
-  }
   template <typename Element> void store(int64_t byte, Element element) {
     std::memcpy(block + byte, &element, sizeof element);
   }
@@ -85,48 +71,43 @@ private:
       most = std::isnan(row[i]) ? kInfinity : std::max(most, std::abs(row[i]));
     }
     const float scale = most < kInfinity ? most / 127 : std::numeric_limits<float>::quiet_NaN();
-    const int64_t group = first / cache.shared;
-    const int64_t begin = cache.areKeys ? 0 : inBlock * positionBytes();
-    if (isOf("codes")) {
-      store(begin + 4 * (cache.areKeys ? group * HEDDLE_BLOCK + inBlock : group), scale);
+    if (cache.kept == Kept::Codes) {
+      store(cache.scaleAt(inBlock, first), scale);
     }
     for (int64_t i = first; i < first + cache.shared; ++i) {
-      const int64_t place = cache.areKeys ? i * HEDDLE_BLOCK + inBlock : i;
-      if (isOf("f32")) {
-        store(begin + 4 * place, row[i]);
-      } else if (isOf("bf16")) {
+      const int64_t byte = cache.elementAt(inBlock, i);
+      if (cache.kept == Kept::F32) {
+        store(byte, row[i]);
+      } else if (cache.kept == Kept::Bf16) {
         // To nearest, ties to even: half of the last kept bit, or slightly less.
         const auto bits = std::bit_cast<uint32_t>(row[i]);
-        store(begin + 2 * place, uint16_t((bits + 0x7FFF + (bits >> 16 & 1)) >> 16));
+        store(byte, uint16_t((bits + 0x7FFF + (bits >> 16 & 1)) >> 16));
+      } else if (most < kInfinity) {
+        store(byte, int8_t(scale == 0 ? 0 : std::rint(row[i] / scale)));
       } else {
-        const int64_t byte = begin + scaleBytes() * (cache.areKeys ? HEDDLE_BLOCK : 1) + place;
-        if (most < kInfinity) {
-          store(byte, int8_t(scale == 0 ? 0 : std::rint(row[i] / scale)));
-        } else {
-          arbitrary.push_back(size_t(block - memory.data() + byte));
-        }
+        arbitrary.push_back(size_t(block - memory.data() + byte));
       }
     }
   }
 
-  AppendCase cache;
+  KeptBlock cache;
   std::vector<char> memory;
   std::vector<size_t> arbitrary;
   char *block = nullptr;
   int64_t inBlock = 0;
 };
 
-class Append : public testing::TestWithParam<AppendCase> {
+class Append : public testing::TestWithParam<KeptBlock> {
 protected:
   /// Random rows, with groups that are zero and, for codes, not finite.
-  static std::vector<float> drawRows(const AppendCase &cache) {
+  static std::vector<float> drawRows(const KeptBlock &cache) {
     std::mt19937 random(7);
     std::normal_distribution<float> number(0, 3);
     std::vector<float> rows(static_cast<size_t>(kRows * cache.width));
     std::ranges::generate(rows, [&] { return number(random); });
     const auto group = rows.begin() + 3 * cache.width;
     std::fill(group, group + cache.shared, 0.0F);
-    if (std::string(cache.element) == "codes") {
+    if (cache.kept == Kept::Codes) {
       rows[size_t(5 * cache.width)] = kInfinity;
       rows[size_t(9 * cache.width + cache.shared - 1)] = std::numeric_limits<float>::quiet_NaN();
     }
@@ -134,17 +115,12 @@ protected:
   }
 
   /// Appends rows [from, to), and returns the cache's memory.
-  static std::vector<char> append(const AppendCase &cache, const std::vector<float> &rows,
+  static std::vector<char> append(const KeptBlock &cache, const std::vector<float> &rows,
                                   int64_t from, int64_t to) {
-    const std::string element = std::string(cache.element) == "codes"
-                                    ? RandomCodes::nameOf("i8, " + std::to_string(cache.shared))
-                                    : cache.element;
-    const std::string type = llvm::formatv("!dataflow.cache<[{0}], {1}, {2}>", cache.width, element,
-                                           cache.areKeys ? "keys" : "rows");
     const CompiledKernel kernel(
         llvm::formatv("dataflow.kernel @append : ({0}, !dataflow.buffer<[tokens, {1}], f32>) -> "
                       "{0} computes #dataflow.append {{\n^bb0(%x: f32):\n  dataflow.yield %x\n}",
-                      type, cache.width),
+                      cache.type(), cache.width),
         "append", "sm_80");
     KernelLaunch launch = kernel.launchOf(kRows, 1);
     EXPECT_GT(launch.shared, 0U);
@@ -154,7 +130,7 @@ protected:
     const size_t words = empty.bytes() / sizeof(float);
     const KernelOutcome outcome =
         kernel.run(launch, words, cache.width, [&](EmulatedGpu &gpu, uint64_t, uint64_t memory) {
-          return send(gpu, memory, rows, empty.blockBytes(), launch);
+          return send(gpu, memory, rows, cache.bytes(), launch);
         });
     EXPECT_EQ(outcome.report, "");
     std::vector<char> bytes(outcome.values.size() * sizeof(float));
@@ -197,7 +173,7 @@ private:
 };
 
 TEST_P(Append, StoresTheBytesOfItsDescription) {
-  const AppendCase &cache = GetParam();
+  const KeptBlock &cache = GetParam();
   const std::vector<float> rows = drawRows(cache);
   for (const auto &[from, to] : {std::pair<int64_t, int64_t>{0, kRows}, {20, 23}}) {
     SCOPED_TRACE(from);
@@ -213,10 +189,10 @@ TEST_P(Append, StoresTheBytesOfItsDescription) {
   }
 }
 
-constexpr AppendCase kCases[] = {
-    {"f32", 40, 40, true},    {"f32", 33, 33, false},  {"bf16", 40, 40, true},
-    {"bf16", 33, 33, false},  {"codes", 64, 64, true}, {"codes", 96, 32, true},
-    {"codes", 39, 13, false}, {"codes", 8, 4, false},  {"codes", 200, 100, false},
+constexpr KeptBlock kCases[] = {
+    {Kept::F32, 40, 40, true},    {Kept::F32, 33, 33, false},  {Kept::Bf16, 40, 40, true},
+    {Kept::Bf16, 33, 33, false},  {Kept::Codes, 64, 64, true}, {Kept::Codes, 96, 32, true},
+    {Kept::Codes, 39, 13, false}, {Kept::Codes, 8, 4, false},  {Kept::Codes, 200, 100, false},
 };
 INSTANTIATE_TEST_SUITE_P(Caches, Append, testing::ValuesIn(kCases),
                          [](const auto &info) { return nameOf(info.param); });

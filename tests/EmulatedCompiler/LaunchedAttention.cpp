@@ -6,12 +6,10 @@
 #include "tests/EmulatedCompiler/LaunchedAttention.h"
 
 #include "compiler/Parameters/FloatProducts.h"
-#include "tests/EmulatedCompiler/LaunchedCodes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <bit>
@@ -206,14 +204,8 @@ static std::string programOf(const AttentionShape &shape) {
                          shape.before == 0 ? "" : " in " + std::to_string(stride))
         .str();
   };
-  const auto keysOf = [&](int64_t width, int64_t size, const char *layout) {
-    const std::string element = shape.kept == Kept::F32 ? "f32"
-                                : shape.kept == Kept::Bf16
-                                    ? "bf16"
-                                    : RandomCodes::nameOf("i8, " + std::to_string(size));
-    return shape.isCached
-               ? llvm::formatv("!dataflow.cache<[{0}], {1}, {2}>", width, element, layout).str()
-               : rows(width);
+  const auto keysOf = [&](int64_t width, int64_t size, bool areKeys) {
+    return shape.isCached ? KeptBlock{shape.kept, width, size, areKeys}.type() : rows(width);
   };
   const bool hasValues = shape.hasValues();
   const bool hasWeights = shape.result == AttentionShape::Result::Sums;
@@ -221,10 +213,10 @@ static std::string programOf(const AttentionShape &shape) {
       llvm::formatv("!dataflow.buffer<[tokens, {0}, longest(tokens)], f32>", shape.heads);
   std::string inputs = hasWeights ? ofKeys
                                   : rows(shape.queryWidth()) + ", " +
-                                        keysOf(shape.keyWidth(), shape.keySize, "keys");
+                                        keysOf(shape.keyWidth(), shape.keySize, /*areKeys=*/true);
   std::string options, note, pairs;
   if (hasValues) {
-    inputs += ", " + keysOf(shape.valueWidth(), shape.valueSize, "rows");
+    inputs += ", " + keysOf(shape.valueWidth(), shape.valueSize, /*areKeys=*/false);
     options += llvm::formatv(", valueSize = {0}", shape.valueSize);
   }
   if (shape.biasDistance > 0) {
@@ -348,41 +340,30 @@ namespace {
 /// The keys or values of a sequence in a cache: its numbers, and the scales of codes.
 struct CachedRows {
   const std::vector<float> AttentionSequence::*numbers, AttentionSequence::*scales;
-  /// The elements of a position, and those of a head.
-  int64_t width, size;
-  bool areKeys;
-  Kept kept;
+  KeptBlock layout;
 
-  int64_t heads() const { return width / size; }
-  int64_t positionBytes() const {
-    const auto codes = static_cast<int64_t>(llvm::alignTo(width, sizeof(float)));
-    return kept == Kept::F32    ? width * int64_t(sizeof(float))
-           : kept == Kept::Bf16 ? width * int64_t(sizeof(uint16_t))
-                                : heads() * int64_t(sizeof(float)) + codes;
-  }
   /// Stores element `d` of a position to a block.
   void store(const AttentionSequence &from, int64_t position, int64_t d, char *block) const {
-    constexpr int64_t together = HEDDLE_BLOCK;
-    const int64_t inBlock = position % together;
-    const float number = (from.*numbers)[size_t(position * width + d)];
-    const int64_t place = areKeys ? d * together + inBlock : inBlock * width + d;
-    if (kept == Kept::F32) {
-      std::memcpy(block + place * int64_t(sizeof number), &number, sizeof number);
-      return;
-    }
-    if (kept == Kept::Bf16) {
+    const int64_t inBlock = position % HEDDLE_BLOCK;
+    const float number = (from.*numbers)[size_t(position * layout.width + d)];
+    char *const to = block + layout.elementAt(inBlock, d);
+    switch (layout.kept) {
+    case Kept::F32:
+      std::memcpy(to, &number, sizeof number);
+      break;
+    case Kept::Bf16: {
       const auto bits = uint16_t(std::bit_cast<uint32_t>(number) >> 16);
-      std::memcpy(block + place * int64_t(sizeof bits), &bits, sizeof bits);
-      return;
+      std::memcpy(to, &bits, sizeof bits);
+      break;
     }
-    // Scales come first: those of a block's keys, or those of each row of values.
-    const int64_t head = d / size, scaleBytes = heads() * int64_t(sizeof(float));
-    const float scale = (from.*scales)[size_t(position * heads() + head)];
-    char *const row = block + (areKeys ? 0 : inBlock * positionBytes());
-    const int64_t ofScale = areKeys ? head * together + inBlock : head;
-    std::memcpy(row + ofScale * int64_t(sizeof scale), &scale, sizeof scale);
-    char *const codes = row + scaleBytes * (areKeys ? together : 1);
-    codes[areKeys ? place : d] = char(int8_t(std::lround(number / scale)));
+    case Kept::Codes: {
+      const int64_t groups = layout.width / layout.shared;
+      const float scale = (from.*scales)[size_t(position * groups + d / layout.shared)];
+      std::memcpy(block + layout.scaleAt(inBlock, d), &scale, sizeof scale);
+      *to = char(int8_t(std::lround(number / scale)));
+      break;
+    }
+    }
   }
 };
 } // namespace
@@ -392,7 +373,7 @@ struct CachedRows {
 static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &batch,
                           const BatchRows &rows, const CachedRows &cached) {
   constexpr int64_t size = HEDDLE_BLOCK;
-  const int64_t blockBytes = size * cached.positionBytes();
+  const int64_t blockBytes = cached.layout.bytes();
   const int64_t pitch = (rows.longest + size - 1) / size + 1;
   const auto segments = static_cast<int64_t>(batch.size());
   const int64_t blocks = segments * pitch;
@@ -412,7 +393,7 @@ static uint64_t sendCache(EmulatedGpu &gpu, const std::vector<AttentionPart> &ba
     const AttentionPart &part = batch[size_t(segment)];
     for (int64_t position = 0; position < part.first + part.rows; ++position) {
       const int64_t block = list[size_t(segment * pitch + position / size)];
-      for (int64_t d = 0; d < cached.width; ++d) {
+      for (int64_t d = 0; d < cached.layout.width; ++d) {
         cached.store(*part.sequence, position, d, memory.data() + block * blockBytes);
       }
     }
@@ -455,7 +436,7 @@ KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
   const auto send = [&](EmulatedGpu &gpu, uint64_t result, uint64_t) {
     const auto operand = [&](const CachedRows &own) {
       return shape.isCached ? sendCache(gpu, batch, rows, own)
-                            : sendRows(gpu, batch, own.numbers, own.width, shape.before);
+                            : sendRows(gpu, batch, own.numbers, own.layout.width, shape.before);
     };
     std::vector<uint64_t> operands = {result};
     if (shape.result == AttentionShape::Result::Sums) {
@@ -465,13 +446,16 @@ KernelOutcome CompiledAttention::run(const std::vector<AttentionPart> &batch,
     } else {
       operands.push_back(
           sendRows(gpu, batch, &AttentionSequence::queries, shape.queryWidth(), shape.before));
-      operands.push_back(operand({&AttentionSequence::keys, &AttentionSequence::keyScales,
-                                  shape.keyWidth(), shape.keySize, /*areKeys=*/true, shape.kept}));
+      operands.push_back(
+          operand({&AttentionSequence::keys,
+                   &AttentionSequence::keyScales,
+                   {shape.kept, shape.keyWidth(), shape.keySize, /*areKeys=*/true}}));
     }
     if (shape.hasValues()) {
       operands.push_back(
-          operand({&AttentionSequence::values, &AttentionSequence::valueScales, shape.valueWidth(),
-                   shape.valueSize, /*areKeys=*/false, shape.kept}));
+          operand({&AttentionSequence::values,
+                   &AttentionSequence::valueScales,
+                   {shape.kept, shape.valueWidth(), shape.valueSize, /*areKeys=*/false}}));
     }
     if (shape.biasDistance > 0) {
       operands.push_back(gpu.send(biases));

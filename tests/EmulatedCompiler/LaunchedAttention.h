@@ -16,9 +16,6 @@
 
 namespace heddle {
 
-/// What a cache stores.
-enum class Kept : uint8_t { F32, Bf16, Codes };
-
 /// The parameters of an attention.
 struct AttentionShape {
   int64_t heads, keySize, valueSize;

@@ -10,6 +10,8 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -147,6 +149,37 @@ std::vector<float> EmulatedGpu::fetch(uint64_t address, size_t count) {
   std::memcpy(values.data(), pinned, bytes);
   mustCall("cuMemFreeHost", pinned);
   return values;
+}
+
+// --- blocks of caches --------------------------------------------------------------------------
+
+std::string KeptBlock::type() const {
+  const std::string codes = "!transformer.quantized<i8, " + std::to_string(shared) + ">";
+  const std::string element = kept == Kept::F32 ? "f32" : kept == Kept::Bf16 ? "bf16" : codes;
+  return "!dataflow.cache<[" + std::to_string(width) + "], " + element + ", " +
+         (areKeys ? "keys" : "rows") + ">";
+}
+
+int64_t KeptBlock::positionBytes() const {
+  return kept == Kept::F32    ? width * int64_t(sizeof(float))
+         : kept == Kept::Bf16 ? width * int64_t(sizeof(uint16_t))
+                              : scaleBytes() + int64_t(llvm::alignTo(width, sizeof(float)));
+}
+
+int64_t KeptBlock::elementAt(int64_t position, int64_t element) const {
+  if (kept == Kept::Codes) {
+    // Scales come first: those of all keys, or those of each row.
+    return areKeys ? scaleBytes() * HEDDLE_BLOCK + element * HEDDLE_BLOCK + position
+                   : position * positionBytes() + scaleBytes() + element;
+  }
+  const int64_t bytes = positionBytes() / width;
+  return bytes * (areKeys ? element * HEDDLE_BLOCK + position : position * width + element);
+}
+
+int64_t KeptBlock::scaleAt(int64_t position, int64_t element) const {
+  const int64_t scale = element / shared * int64_t(sizeof(float));
+  return areKeys ? scale * HEDDLE_BLOCK + position * int64_t(sizeof(float))
+                 : position * positionBytes() + scale;
 }
 
 // --- a kernel ----------------------------------------------------------------------------------

@@ -19,6 +19,26 @@
 
 namespace heddle {
 
+/// What a cache stores.
+enum class Kept : uint8_t { F32, Bf16, Codes };
+
+/// The layout of a cache's blocks (compiler/Target/Emitters/CacheBlock.h), written once more for
+/// tests: `width` elements of a position, of which `shared` have a scale of codes in common.
+struct KeptBlock {
+  Kept kept;
+  int64_t width, shared;
+  bool areKeys;
+
+  /// Returns the type of the cache, as IR has it.
+  std::string type() const;
+  int64_t scaleBytes() const { return width / shared * int64_t(sizeof(float)); }
+  int64_t positionBytes() const;
+  int64_t bytes() const { return HEDDLE_BLOCK * positionBytes(); }
+  /// Return where an element of a position begins, and its scale.
+  int64_t elementAt(int64_t position, int64_t element) const;
+  int64_t scaleAt(int64_t position, int64_t element) const;
+};
+
 /// The work of a launch, and its shape.
 struct KernelLaunch {
   int64_t rowBegin, rowEnd, columnBegin, columnEnd;
