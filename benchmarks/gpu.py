@@ -14,6 +14,7 @@ times, beside PyTorch where it is installed, and a run under compute-sanitizer w
 
 import argparse
 import json
+import math
 import os
 import platform
 import shutil
@@ -100,13 +101,14 @@ def repeat(tensor, times):
 
 
 def difference(ours, theirs):
-    """The largest difference of two f32 tensors over the largest number of the second."""
+    """The largest difference of two f32 tensors over the largest finite number of the second."""
     a, b = (array("f", tensor[2]) for tensor in (ours, theirs))
     if len(a) != len(b):
-        return float("inf")
-    largest = max((abs(value) for value in b if value == value), default=0) or 1
-    # NaN on both sides is no difference.
-    return max((abs(x - y) for x, y in zip(a, b) if x == x or y == y), default=0) / largest
+        return math.inf
+    largest = max((abs(value) for value in b if math.isfinite(value)), default=0) or 1
+    # Equal infinities, and NaN on both sides, are no difference.
+    apart = (abs(x - y) for x, y in zip(a, b) if x != y and (x == x or y == y))
+    return max((math.inf if math.isnan(each) else each for each in apart), default=0) / largest
 
 
 # --- making the folder -----------------------------------------------------------------------

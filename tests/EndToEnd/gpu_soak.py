@@ -8,16 +8,15 @@ generate are also searched with beams on the GPU.
 """
 
 import argparse
-import array
-import json
-import math
 import random
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+import gpu  # noqa: E402
 
 # The largest error that is permitted, relative to the magnitude of the results: products that round
 # their factors round sums in another order to other numbers.
@@ -29,26 +28,7 @@ TARGETS = ["sm_80", "sm_90a"]
 
 def read_floats(path):
     """The f32 tensors of a safetensors file, by name."""
-    content = Path(path).read_bytes()
-    size, = struct.unpack_from("<Q", content)
-    found = {}
-    for name, tensor in json.loads(content[8:8 + size]).items():
-        if name != "__metadata__" and tensor["dtype"] == "F32":
-            begin, end = tensor["data_offsets"]
-            found[name] = array.array("f", content[8 + size + begin:8 + size + end])
-    return found
-
-
-def error_of(found, expected):
-    """The largest difference, relative to the largest magnitude."""
-    if len(found) != len(expected):
-        return math.inf
-    magnitude = max((abs(x) for x in expected if math.isfinite(x)), default=0)
-    worst = 0
-    for x, y in zip(found, expected):
-        if x != y and not (math.isnan(x) and math.isnan(y)):
-            worst = max(worst, math.inf if math.isnan(x - y) else abs(x - y))
-    return worst / magnitude if magnitude else worst
+    return {name: tensor for name, tensor in gpu.read_tensors(path).items() if tensor[0] == "F32"}
 
 
 def run(command):
@@ -95,7 +75,7 @@ class Trial:
         if not results[0] or results[0].keys() != results[1].keys():
             return f"outputs {sorted(results[0])} and {sorted(results[1])}, expected the same ones"
         for name, expected in results[0].items():
-            error = error_of(results[1][name], expected)
+            error = gpu.difference(results[1][name], expected)
             if not error <= ERRORS[self.precision]:
                 return f"{name} differs by {error:.2g}, expected at most {ERRORS[self.precision]}"
         return self.finding_of_search(folder, binary)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from array import array
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +101,19 @@ class Gpu(unittest.TestCase):
         done = self.damaged("True", 0.5)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "gpu: bert-tiny: differs by .* from the CPU, expected at most")
+
+    def test_numbers_on_one_side_only_differ(self):
+        nan, infinity = float("nan"), float("inf")
+
+        def between(ours, theirs):
+            return gpu.difference(*(("F32", [3], array("f", each).tobytes())
+                                    for each in (ours, theirs)))
+
+        self.assertEqual(between([1, 2, nan], [1, 2, nan]), 0)
+        self.assertEqual(between([1, 2, infinity], [1, 2, infinity]), 0)
+        self.assertEqual(between([1, 2, nan], [1, 2, 3]), infinity)
+        self.assertEqual(between([1, 2, 3], [1, 2, infinity]), infinity)
+        self.assertEqual(between([1, 3, 4], [1, 2, 4]), 0.25)
 
     def test_other_bits_are_named(self):
         # Too little to be a difference.
