@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// Reductions over a piece of logits. All vector widths use sixteen partial sums, so that all
-/// targets add in the same order.
+/// targets add in the same order. Compiled with -ffp-contract=off: devices repeat what is here.
 #include "runtime/Kernels/LogSumExp.h"
 
+#include "heddle/DoubleMath.h"
+
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -123,6 +126,45 @@ ExponentialSum exponentialSum(const float *values, int64_t count) {
   return result;
 }
 
+namespace {
+/// Operations of the host. Words wrap around, as those of NaN do.
+struct HostDoubles {
+  using Number = double;
+  using Word = int64_t;
+
+  static double number(double value) { return value; }
+  static double add(double a, double b) { return a + b; }
+  static double subtract(double a, double b) { return a - b; }
+  static double multiply(double a, double b) { return a * b; }
+  static double divide(double a, double b) { return a / b; }
+  static bool less(double a, double b) { return a < b; }
+  static double select(bool condition, double a, double b) { return condition ? a : b; }
+  static int64_t word(int64_t value) { return value; }
+  static int64_t bitsOf(double value) { return std::bit_cast<int64_t>(value); }
+  static double ofBits(int64_t bits) { return std::bit_cast<double>(bits); }
+  static int64_t addWords(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  }
+  static int64_t subtractWords(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  }
+  static int64_t shiftLeft(int64_t a, int bits) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) << bits);
+  }
+  static int64_t shiftRight(int64_t a, int bits) { return a >> bits; }
+};
+} // namespace
+
+double exponentialOf(double x) {
+  HostDoubles operations;
+  return DoubleMath(operations).exponential(x);
+}
+
+double logarithmOf(double x) {
+  HostDoubles operations;
+  return DoubleMath(operations).logarithm(x);
+}
+
 double logSumExp(std::span<const ExponentialSum> pieces) {
   double largest = -std::numeric_limits<double>::infinity();
   for (const ExponentialSum &piece : pieces) {
@@ -131,11 +173,11 @@ double logSumExp(std::span<const ExponentialSum> pieces) {
   double sum = 0;
   for (const ExponentialSum &piece : pieces) {
     if (piece.sum != 0) {
-      sum +=
-          static_cast<double>(piece.sum) * std::exp(static_cast<double>(piece.largest) - largest);
+      sum += static_cast<double>(piece.sum) *
+             exponentialOf(static_cast<double>(piece.largest) - largest);
     }
   }
-  return sum == 0 ? -std::numeric_limits<double>::infinity() : largest + std::log(sum);
+  return sum == 0 ? -std::numeric_limits<double>::infinity() : largest + logarithmOf(sum);
 }
 
 } // namespace heddle

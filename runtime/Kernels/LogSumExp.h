@@ -26,8 +26,13 @@ ExponentialSum exponentialSum(const float *values, int64_t count);
 float largestOf(const float *values, int64_t count);
 
 /// Returns log(sum of exp(value)) over all pieces, in double; minus infinity if there are no
-/// values.
+/// values. Devices have the same bits.
 double logSumExp(std::span<const ExponentialSum> pieces);
+
+/// The functions that logSumExp() uses (heddle/DoubleMath.h): e^x for x <= 0, and log(x) for
+/// x >= 1. NaN stays NaN.
+double exponentialOf(double x);
+double logarithmOf(double x);
 
 } // namespace heddle
 

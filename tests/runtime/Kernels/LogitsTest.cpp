@@ -85,6 +85,51 @@ TEST(LogSumExp, SaysWhatIsNoNumber) {
   EXPECT_TRUE(std::isnan(logSumExp(pieces(all, 3))));
 }
 
+/// Expects a number to be within `most` units in the last place of another.
+static void expectNear(double found, double expected, double most) {
+  const double unit = std::nextafter(std::abs(expected), INFINITY) - std::abs(expected);
+  EXPECT_LE(std::abs(found - expected), most * unit) << found << " " << expected;
+}
+
+TEST(LogSumExp, ExponentialsAreThoseOfTheLibrary) {
+  for (int i = 0; i <= 200000; ++i) {
+    const double x = -707.9 * std::pow(i / 200000.0, 3);
+    expectNear(exponentialOf(x), std::exp(x), 2);
+  }
+  EXPECT_EQ(exponentialOf(0), 1);
+  EXPECT_EQ(exponentialOf(-0.0), 1);
+  // Lower numbers have the exponential of -708.
+  for (const double x : {-709.0, -1e300, -std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(exponentialOf(x), exponentialOf(-708)) << x;
+  }
+  EXPECT_GT(exponentialOf(-708), 0);
+  EXPECT_LT(exponentialOf(-708), 1e-307);
+  EXPECT_TRUE(std::isnan(exponentialOf(std::numeric_limits<double>::quiet_NaN())));
+}
+
+TEST(LogSumExp, LogarithmsAreThoseOfTheLibrary) {
+  for (int i = 0; i <= 200000; ++i) {
+    // Many are close to 1, and some beyond any sum of exponentials.
+    const double x = 1 + std::pow(i / 20000.0, 30);
+    expectNear(logarithmOf(x), std::log(x), 3);
+  }
+  EXPECT_EQ(logarithmOf(1), 0);
+  EXPECT_FALSE(std::signbit(logarithmOf(1)));
+  expectNear(logarithmOf(std::numeric_limits<double>::max()),
+             std::log(std::numeric_limits<double>::max()), 2);
+  EXPECT_EQ(logarithmOf(std::numeric_limits<double>::infinity()),
+            std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(logarithmOf(std::numeric_limits<double>::quiet_NaN())));
+}
+
+TEST(LogSumExp, SkipsPiecesWithoutASum) {
+  const ExponentialSum some = {3, 2};
+  const double expected = logSumExp(std::span(&some, 1));
+  EXPECT_DOUBLE_EQ(expected, 3 + std::log(2.0));
+  const std::vector<ExponentialSum> sums = {{}, some, {1, 0}, {-infinity, 0}};
+  EXPECT_EQ(logSumExp(sums), expected);
+}
+
 /// Returns the best of values offered in pieces, last piece first.
 static std::vector<RankedValue> bestOf(std::span<const float> values, size_t capacity,
                                        size_t size) {
