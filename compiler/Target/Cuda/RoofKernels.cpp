@@ -6,6 +6,7 @@
 /// Tested by tests/EmulatedCompiler/RoofKernelsTest.cpp.
 #include "compiler/Target/Cuda/RoofKernels.h"
 
+#include "compiler/Target/Cuda/OwnEntries.h"
 #include "compiler/Target/Cuda/WarpgroupCode.h"
 #include "heddle/Abi.h"
 #include "heddle/RoofKernels.h"
@@ -56,23 +57,18 @@ static_assert(infoOf(Roof::WarpgroupsMultiplyBf16).threads == kWarpgroups * kWar
 static_assert(infoOf(Roof::Read).work == infoOf(Roof::Read).threads * kLoads * roofPartBytes);
 
 namespace {
-/// The body of such a kernel, whose argument is the address of its launch.
+/// The body of such a kernel.
 class RoofCode {
 public:
-  RoofCode(VectorCode &code, func::FuncOp function, Value launch)
-      : code(code), block(code, function), launch(launch) {}
+  RoofCode(const BlockCode &block, const LaunchRecord &launch)
+      : code(block.code), block(block), launch(launch) {}
 
   void emit(Roof roof);
 
 private:
-  /// Reads a field of the launch, and returns the operand with an index.
-  Value field(size_t offset) { return code.loadInteger(at(launch, offset)); }
-  Value operand(int64_t index);
-  Value at(Value base, size_t offset) {
-    return code.bytesAt(base, code.integer(static_cast<int64_t>(offset)));
-  }
+  FixedRecord numbers() { return {code, launch.operand(1)}; }
   /// Returns the word of a factor, as f32.
-  Value factor(size_t offset) { return code.loadScalar(at(operand(1), offset)); }
+  Value factor(size_t offset) { return code.loadScalar(numbers().at(offset)); }
   Value first() { return factor(offsetof(HeddleRoofNumbers, first)); }
   Value second() { return factor(offsetof(HeddleRoofNumbers, second)); }
   Value wordOf(Value number) {
@@ -85,8 +81,8 @@ private:
     return code.add(before, block.thread);
   }
   SmallVector<Value> overRounds(ValueRange initial, VectorCode::CarriedBody body) {
-    Value rounds = code.subtract(field(offsetof(HeddleDeviceLaunch, column_end)),
-                                 field(offsetof(HeddleDeviceLaunch, column_begin)));
+    Value rounds = code.subtract(launch.integer(offsetof(HeddleDeviceLaunch, column_end)),
+                                 launch.integer(offsetof(HeddleDeviceLaunch, column_begin)));
     return code.loop(code.integer(0), rounds, 1, initial, body);
   }
   void storeSum(ValueRange numbers);
@@ -100,15 +96,9 @@ private:
 
   VectorCode &code;
   BlockCode block;
-  Value launch;
+  const LaunchRecord launch;
 };
 } // namespace
-
-Value RoofCode::operand(int64_t index) {
-  Value context = code.loadPointer(at(launch, offsetof(HeddleDeviceLaunch, context)));
-  Value operands = code.loadPointer(at(context, offsetof(HeddleKernelContext, operands)));
-  return code.loadPointer(code.bytesAt(operands, code.integer(index * int64_t(sizeof(void *)))));
-}
 
 /// Stores the sum of a thread's numbers, in their order, as its result.
 void RoofCode::storeSum(ValueRange numbers) {
@@ -116,7 +106,7 @@ void RoofCode::storeSum(ValueRange numbers) {
   for (Value number : numbers.drop_front()) {
     sum = code.addFloat(sum, number);
   }
-  code.storeScalar(sum, code.at(operand(0), caller()));
+  code.storeScalar(sum, code.at(launch.operand(0), caller()));
 }
 
 /// Chains begin with different numbers: LLVM computes equal ones once.
@@ -221,8 +211,8 @@ void RoofCode::multiplyByWarpgroups() {
 /// comes the first. Loads are volatile: they come from the second-level cache or from memory, as
 /// those of weights do in a model's kernels. The result is the exclusive or of all words.
 void RoofCode::readParts() {
-  Value from = operand(2);
-  Value parts = code.loadInteger(at(operand(1), offsetof(HeddleRoofNumbers, parts)));
+  Value from = launch.operand(2);
+  Value parts = numbers().integer(offsetof(HeddleRoofNumbers, parts));
   const auto wrapped = [&](Value part) {
     return code.subtract(part, code.multiply(code.divide(part, parts), parts));
   };
@@ -253,7 +243,7 @@ void RoofCode::readParts() {
   Value word =
       vector::ReductionOp::create(code.builder, code.location, vector::CombiningKind::XOR, last[1]);
   code.storeScalar(arith::BitcastOp::create(code.builder, code.location, code.f32, word),
-                   code.at(operand(0), caller()));
+                   code.at(launch.operand(0), caller()));
 }
 
 void RoofCode::emit(Roof roof) {
@@ -286,35 +276,15 @@ static bool isOf(Roof roof, const TargetDescription &target) {
   }
 }
 
-/// Adds the entry of a kernel, and its body as a function that is inlined.
-static void addKernel(ModuleOp module, const TargetDescription &target, Roof roof) {
-  const RoofKernel &kernel = infoOf(roof);
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  const Location location = module.getLoc();
-  VectorCode code(builder, location, target);
-  // Functions of a model's kernels end in the name of a target.
-  auto body = func::FuncOp::create(builder, location, kernel.entry + std::string("$body"),
-                                   builder.getFunctionType({code.pointer}, {}));
-  body.setPrivate();
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {code.pointer});
-  auto entry = LLVM::LLVMFuncOp::create(builder, location, kernel.entry, type);
-  entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                 builder.getDenseI32ArrayAttr({static_cast<int32_t>(kernel.threads)}));
-  Block *const block = entry.addEntryBlock(builder);
-  builder.setInsertionPointToStart(block);
-  func::CallOp::create(builder, location, body, block->getArgument(0));
-  LLVM::ReturnOp::create(builder, location, ValueRange());
-  builder.setInsertionPointToStart(body.addEntryBlock());
-  RoofCode(code, body, body.getArgument(0)).emit(roof);
-  func::ReturnOp::create(builder, location);
-}
-
 void addRoofKernels(ModuleOp module, const TargetDescription &target) {
   for (size_t number = 0; number < std::size(roofKernels); ++number) {
-    if (isOf(static_cast<Roof>(number), target)) {
-      addKernel(module, target, static_cast<Roof>(number));
+    const auto roof = static_cast<Roof>(number);
+    if (isOf(roof, target)) {
+      const RoofKernel &kernel = infoOf(roof);
+      addOwnEntry(module, target, {kernel.entry, kernel.threads},
+                  [&](const BlockCode &block, const LaunchRecord &launch) {
+                    RoofCode(block, launch).emit(roof);
+                  });
     }
   }
 }
