@@ -184,18 +184,39 @@ int64_t KeptBlock::scaleAt(int64_t position, int64_t element) const {
 
 // --- a kernel ----------------------------------------------------------------------------------
 
-CompiledKernel::CompiledKernel(const std::string &program, const std::string &name,
-                               const std::string &target)
-    : name(name), target(target) {
+/// Compiles a program to the llvm dialect.
+static mlir::OwningOpRef<mlir::ModuleOp>
+compileModule(mlir::MLIRContext &context, const std::string &program, const std::string &target) {
   registerDialects(context);
-  module = mlir::parseSourceString<mlir::ModuleOp>(program, &context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(program, &context);
   PipelineOptions options;
   options.targets = {target};
   mlir::PassManager manager(&context);
   buildPhase(manager, Phase::Kernels, options);
   buildPhase(manager, Phase::Llvm, options);
   EXPECT_TRUE(module && succeeded(manager.run(*module))) << program;
+  return module;
 }
+
+static Code imageOf(mlir::ModuleOp module) {
+  const Result<CompiledKernels> code = compileKernels(module, /*cache=*/nullptr, {});
+  EXPECT_TRUE(code.ok()) << code.status().message();
+  return code.ok() ? code->images.front().second.bytes : Code();
+}
+
+Code compileImage(const std::string &program, const std::string &target,
+                  llvm::function_ref<void(mlir::ModuleOp)> change) {
+  mlir::MLIRContext context;
+  const auto module = compileModule(context, program, target);
+  if (change) {
+    change(*module);
+  }
+  return imageOf(*module);
+}
+
+CompiledKernel::CompiledKernel(const std::string &program, const std::string &name,
+                               const std::string &target)
+    : name(name), target(target), module(compileModule(context, program, target)) {}
 
 mlir::LLVM::LLVMFuncOp CompiledKernel::body() const {
   auto kernels = mlir::cast<mlir::ModuleOp>(mlir::SymbolTable::lookupSymbolIn(*module, target));
@@ -215,12 +236,10 @@ KernelLaunch CompiledKernel::launchOf(int64_t rows, int64_t columns) const {
 KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int64_t rowElements,
                                   const Send &send) const {
   if (image.empty()) {
-    const Result<CompiledKernels> code = compileKernels(*module, /*cache=*/nullptr, {});
-    EXPECT_TRUE(code.ok()) << code.status().message();
-    if (!code.ok()) {
+    image = imageOf(*module);
+    if (image.empty()) {
       return {};
     }
-    image = code->images.front().second.bytes;
   }
   EmulatedGpu gpu;
   const auto entryOf = [&](const std::string &kernel) {

@@ -92,6 +92,10 @@ private:
   uint64_t mergeRecord = 0;
 };
 
+/// Compiles a program to an image. `change` may change its module, in the llvm dialect.
+Code compileImage(const std::string &program, const std::string &target,
+                  llvm::function_ref<void(mlir::ModuleOp)> change = nullptr);
+
 /// The code of one kernel for a GPU, in the llvm dialect.
 class CompiledKernel {
 public:

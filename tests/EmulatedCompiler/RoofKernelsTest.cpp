@@ -4,13 +4,7 @@
 /// thread has the result of so many multiply-adds, products or loads.
 #include "heddle/RoofKernels.h"
 
-#include "compiler/CompileOptions.h"
-#include "compiler/Link/LinkModel.h"
-#include "compiler/Pipeline.h"
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
-
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
 
 #include <bit>
 #include <cmath>
@@ -34,18 +28,7 @@ const Code &imageFor(const std::string &target) {
   static std::map<std::string, Code> images;
   Code &image = images[target];
   if (image.empty()) {
-    mlir::MLIRContext context;
-    registerDialects(context);
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
-    PipelineOptions options;
-    options.targets = {target};
-    mlir::PassManager manager(&context);
-    buildPhase(manager, Phase::Kernels, options);
-    buildPhase(manager, Phase::Llvm, options);
-    EXPECT_TRUE(module && succeeded(manager.run(*module)));
-    const Result<CompiledKernels> code = compileKernels(*module, /*cache=*/nullptr, {});
-    EXPECT_TRUE(code.ok()) << code.status().message();
-    image = code->images.front().second.bytes;
+    image = compileImage(kProgram.str(), target);
   }
   return image;
 }
