@@ -8,6 +8,7 @@
 /// then searched for another one, so the whole row is not read again for each token.
 #include "compiler/Target/Cuda/BlockSelect.h"
 
+#include "compiler/Target/Cuda/OrderKernels.h"
 #include "compiler/Target/Emitters/Select.h"
 #include "heddle/Selection.h"
 
@@ -178,6 +179,7 @@ void SelectedRow::emitRanks(Value row, Value from) {
 
 void emitBlockSelect(VectorCode &code, const KernelBody &body) {
   blockSelect(cast<dataflow::SelectAttr>(body.kernel.getComputes()))->note(body.function);
+  wantOrderKernels(body.function);
   const BlockCode block(code, body.function);
   SelectedRow selected(code, block, body);
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1,

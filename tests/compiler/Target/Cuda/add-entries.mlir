@@ -34,7 +34,8 @@ module @sm_80 {
 // CHECK: llvm.return
 // A blank is no letter of PTX, nor is a point.
 // CHECK: llvm.func @norm$20384$$finish(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel
-// After them come the kernels that measure the GPU.
+// After them come the kernels that measure the GPU. Without a selection, none order hypotheses.
+// CHECK-NOT: hypotheses$
 // CHECK: func.func private @roof$multiply_f32$body(%{{.*}}: !llvm.ptr) {
 // CHECK: llvm.func @roof$multiply_f32(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
 // CHECK: llvm.func @roof$multiply_bf16(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
@@ -59,4 +60,16 @@ module @"x86-64-v3" {
     return
   }
   // CHECK-NOT: llvm.func
+}
+
+// The mark of a selection becomes the kernels that order what is selected.
+// CHECK-LABEL: module @sm_90a
+// CHECK-NOT: dataflow.order_kernels
+module @sm_90a attributes {dataflow.order_kernels} {
+  // CHECK: func.func private @hypotheses$order$body(
+  // CHECK-COUNT-5: nvvm.barrier
+  // CHECK-NOT: nvvm.barrier
+  // CHECK: llvm.func @hypotheses$order(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128>}
+  // CHECK: llvm.func @hypotheses$copy_blocks(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
+  // CHECK: llvm.func @roof$
 }
