@@ -319,7 +319,8 @@ TEST_P(OrderKernels, DamagedLogitsHarmNothingElse) {
 TEST_P(OrderKernels, CopyBlocksThatDiffer) {
   constexpr size_t count = 9;
   const std::vector<int32_t> copies = {3, 3, 2, 7, 0, 0, 5, 8, 2, 1};
-  for (const size_t stride : {16U, 2064U, 16384U, 20496U, 45056U}) {
+  // Those of some states are no multiple of 16.
+  for (const size_t stride : {4U, 16U, 1036U, 2064U, 16384U, 18444U, 20496U, 45056U}) {
     for (const unsigned blocks : {2U, 40U}) {
       SCOPED_TRACE(stride);
       EmulatedGpu gpu;
@@ -354,6 +355,26 @@ TEST_P(OrderKernels, CopyBlocksThatDiffer) {
   }
 }
 
+TEST_P(OrderKernels, ExcludeElements) {
+  for (const unsigned blocks : {1U, 3U}) {
+    EmulatedGpu gpu;
+    gpu.load(imageOf(kSelection, GetParam()));
+    std::vector<float> logits(1000);
+    std::iota(logits.begin(), logits.end(), 1.0F);
+    const uint64_t logitsAt = gpu.send(logits);
+    std::vector<int64_t> elements;
+    for (int64_t element = 3; element < 1000; element += 7) {
+      elements.push_back(element);
+      logits[size_t(element)] = -kInfinity;
+    }
+    const KernelLaunch launch = {0,      int64_t(elements.size()),   0, 1,
+                                 blocks, unsigned(exclusionThreads), 0};
+    const uint64_t record = gpu.sendLaunch({logitsAt, gpu.send(elements)}, {logitsAt}, launch);
+    ASSERT_EQ(gpu.run(gpu.entry(exclusionEntry), record, launch), "");
+    EXPECT_EQ(gpu.fetch(logitsAt, logits.size()), logits);
+  }
+}
+
 TEST_P(OrderKernels, OnlyImagesWithASelectionHaveThem) {
   const auto has = [&](llvm::StringRef program, const char *entry) {
     const Code &image = imageOf(program, GetParam());
@@ -361,7 +382,7 @@ TEST_P(OrderKernels, OnlyImagesWithASelectionHaveThem) {
     return std::string(image.begin(), image.end()).find(std::string(entry) + '\0') !=
            std::string::npos;
   };
-  for (const char *const entry : {hypothesisOrderEntry, blockCopyEntry}) {
+  for (const char *const entry : {exclusionEntry, hypothesisOrderEntry, blockCopyEntry}) {
     EXPECT_TRUE(has(kSelection, entry)) << entry;
     EXPECT_FALSE(has(kCopy, entry)) << entry;
   }

@@ -9,12 +9,16 @@
 #include "compiler/Target/Cuda/BlockSelect.h"
 
 #include "compiler/Target/Cuda/OrderKernels.h"
+#include "compiler/Target/Cuda/OwnEntries.h"
 #include "compiler/Target/Emitters/Select.h"
 #include "heddle/Selection.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -25,6 +29,8 @@ static constexpr int64_t kThreads = 512;
 static constexpr int64_t kWarps = kThreads / kWarpLanes;
 /// An element and its column, in words.
 static constexpr int64_t kSlotBytes = 8;
+
+static constexpr llvm::StringLiteral kMark = "dataflow.selects_tokens";
 
 /// What every target has: 163 KB and more.
 static constexpr int64_t kMostShared = 160 * 1024;
@@ -179,11 +185,37 @@ void SelectedRow::emitRanks(Value row, Value from) {
 
 void emitBlockSelect(VectorCode &code, const KernelBody &body) {
   blockSelect(cast<dataflow::SelectAttr>(body.kernel.getComputes()))->note(body.function);
-  wantOrderKernels(body.function);
+  body.function->getParentOfType<ModuleOp>()->setAttr(kMark, code.builder.getUnitAttr());
   const BlockCode block(code, body.function);
   SelectedRow selected(code, block, body);
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1,
             [&](Value row) { selected.emit(row); });
+}
+
+// --- kernels beside selections -------------------------------------------------------------------
+
+/// Each thread of the grid makes every n-th of some logits minus infinity.
+static void emitExclusion(const BlockCode &block, const LaunchRecord &launch) {
+  VectorCode &code = block.code;
+  Value threads = readRegister<NVVM::BlockDimXOp>(code);
+  Value caller =
+      code.add(code.multiply(readRegister<NVVM::BlockIdXOp>(code), threads), block.thread);
+  Value callers = code.multiply(readRegister<NVVM::GridDimXOp>(code), threads);
+  Value logits = launch.operand(0), list = launch.operand(1);
+  const LaunchRange work = launch.work();
+  code.walk(code.add(work.rowBegin, caller), work.rowEnd, [&](Value number) {
+    Value at = code.bytesAt(list, code.multiply(number, int64_t(sizeof(int64_t))));
+    code.storeScalar(code.number(-std::numeric_limits<float>::infinity()),
+                     code.at(logits, code.loadInteger(at)));
+    return code.add(number, callers);
+  });
+}
+
+void addSelectionKernels(ModuleOp module, const TargetDescription &target) {
+  if (module->removeAttr(kMark)) {
+    addOwnEntry(module, target, {exclusionEntry, exclusionThreads}, emitExclusion);
+    addOrderKernels(module, target);
+  }
 }
 
 } // namespace heddle

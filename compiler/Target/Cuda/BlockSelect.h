@@ -13,8 +13,12 @@ namespace heddle {
 /// Returns how blocks compute a selection.
 std::optional<BlockWork> blockSelect(dataflow::SelectAttr computes);
 
-/// Emits a kernel of that kind.
+/// Emits a kernel of that kind, and marks its module.
 void emitBlockSelect(VectorCode &code, const KernelBody &body);
+
+/// Adds to a module with that mark, which it removes, the kernels that selections need beside them:
+/// one excludes tokens before, and others order hypotheses after them (OrderKernels.h).
+void addSelectionKernels(mlir::ModuleOp module, const TargetDescription &target);
 
 } // namespace heddle
 

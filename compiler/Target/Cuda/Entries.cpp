@@ -2,7 +2,7 @@
 ///
 /// Emits the entry of a kernel: either every thread of a grid calls the kernel's function
 /// separately (HeddleDeviceLaunch in heddle/Abi.h), or the threads of a block call it together. The
-/// kernels that order hypotheses (OrderKernels.cpp) and that measure the GPU (RoofKernels.cpp)
+/// kernels beside selections (BlockSelect.cpp) and those that measure the GPU (RoofKernels.cpp)
 /// follow.
 ///
 /// Before:  func.func @norm_384.sm_80(%context: !llvm.ptr, %rowBegin: i64, ...)
@@ -15,8 +15,8 @@
 ///
 /// Tested by tests/compiler/Target/Cuda/add-entries.mlir.
 #include "compiler/Target/Cuda/BlockCode.h"
+#include "compiler/Target/Cuda/BlockSelect.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
-#include "compiler/Target/Cuda/OrderKernels.h"
 #include "compiler/Target/Cuda/RoofKernels.h"
 
 #include "compiler/Target/Emitters/VectorCode.h"
@@ -163,7 +163,7 @@ void addCudaEntries(ModuleOp module, const TargetDescription &target) {
       addEntry(kernel, target);
     }
   }
-  addOrderKernels(module, target);
+  addSelectionKernels(module, target);
   addRoofKernels(module, target);
 }
 

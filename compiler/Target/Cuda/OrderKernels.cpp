@@ -25,8 +25,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr llvm::StringLiteral kMark = "dataflow.order_kernels";
-
 static constexpr int64_t kThreads = hypothesisOrderThreads;
 static constexpr int64_t kWarps = kThreads / kWarpLanes;
 static constexpr int64_t kWordBytes = sizeof(int32_t), kDoubleBytes = sizeof(double);
@@ -50,10 +48,6 @@ static constexpr int64_t kHypothesisBit = 10, kEndBit = 16, kFirstBit = 17;
 static_assert(mostContinuations <= 1 << kHypothesisBit);
 static_assert(mostOrderedHypotheses <= 1 << (kEndBit - kHypothesisBit));
 static constexpr int64_t kNone = -1;
-
-void wantOrderKernels(func::FuncOp kernel) {
-  kernel->getParentOfType<ModuleOp>()->setAttr(kMark, UnitAttr::get(kernel.getContext()));
-}
 
 namespace {
 /// The fields of a search, loaded on demand.
@@ -431,10 +425,36 @@ void OrderedSearch::emit() {
 
 // --- copies --------------------------------------------------------------------------------------
 
-/// Copies a piece of a block, 16 bytes at a time, several of which are under way together.
-static void copyPiece(BlockCode block, const FixedRecord &blocks, Value slot, Value piece) {
-  constexpr int64_t together = 4, step = kThreads * kSharedAlignment;
-  static_assert(blockCopyThreads == kThreads && blockPieceBytes % (together * step) == 0);
+/// Copies [begin, end) of a block, vectors of so many words at a time, several of which are under
+/// way together.
+static void copyBytes(const BlockCode &block, Value fromAt, Value toAt, Value begin, Value end,
+                      int64_t words) {
+  VectorCode &code = block.code;
+  const int64_t bytes = words * kWordBytes, step = kThreads * bytes;
+  constexpr int64_t together = 4;
+  auto type = VectorType::get({words}, code.i32);
+  const auto copy = [&](Value offset, int64_t count) {
+    SmallVector<Value> loaded;
+    for (int64_t i = 0; i < count; ++i) {
+      loaded.push_back(
+          BlockCode(block).loadFar(code.bytesAt(fromAt, code.add(offset, i * step)), type));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      LLVM::StoreOp::create(code.builder, code.location, loaded[static_cast<size_t>(i)],
+                            code.bytesAt(toAt, code.add(offset, i * step)), bytes);
+    }
+  };
+  Value own = code.multiply(block.thread, bytes);
+  Value wholes = code.divide(code.subtract(end, begin), together * step);
+  Value wholeEnd = code.add(begin, code.multiply(wholes, together * step));
+  code.loop(code.add(begin, own), wholeEnd, together * step,
+            [&](Value offset) { copy(offset, together); });
+  code.loop(code.add(wholeEnd, own), end, step, [&](Value offset) { copy(offset, 1); });
+}
+
+/// Copies a piece of a block, 16 bytes at a time unless blocks of states are not aligned.
+static void copyPiece(const BlockCode &block, const FixedRecord &blocks, Value slot, Value piece) {
+  static_assert(blockCopyThreads == kThreads && blockPieceBytes % kSharedAlignment == 0);
   VectorCode &code = block.code;
   Value copies =
       code.at(blocks.pointer(offsetof(HeddleOrderedBlocks, copies)), code.multiply(slot, 2));
@@ -446,27 +466,14 @@ static void copyPiece(BlockCode block, const FixedRecord &blocks, Value slot, Va
   Value toAt = code.bytesAt(memory, code.multiply(to, stride));
   Value begin = code.multiply(piece, blockPieceBytes);
   Value end = code.smaller(code.add(begin, blockPieceBytes), stride);
-  auto type = VectorType::get({kSharedAlignment / kWordBytes}, code.i32);
-  const auto copy = [&](Value offset, int64_t count) {
-    SmallVector<Value> loaded;
-    for (int64_t i = 0; i < count; ++i) {
-      loaded.push_back(block.loadFar(code.bytesAt(fromAt, code.add(offset, i * step)), type));
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      LLVM::StoreOp::create(code.builder, code.location, loaded[static_cast<size_t>(i)],
-                            code.bytesAt(toAt, code.add(offset, i * step)), kSharedAlignment);
-    }
-  };
-  Value first = code.add(begin, code.multiply(block.thread, kSharedAlignment));
-  Value wholeEnd =
-      code.add(begin, code.multiply(code.divide(code.subtract(end, begin), together * step),
-                                    together * step));
+  constexpr int64_t words = kSharedAlignment / kWordBytes;
+  Value isAligned = code.equal(code.remainder(stride, kSharedAlignment), code.integer(0));
   code.when(
       code.equal(from, to), [] {},
       [&] {
-        code.loop(first, wholeEnd, together * step, [&](Value offset) { copy(offset, together); });
-        Value rest = code.add(wholeEnd, code.multiply(block.thread, kSharedAlignment));
-        code.loop(rest, end, step, [&](Value offset) { copy(offset, 1); });
+        code.when(
+            isAligned, [&] { copyBytes(block, fromAt, toAt, begin, end, words); },
+            [&] { copyBytes(block, fromAt, toAt, begin, end, 1); });
       });
 }
 
@@ -483,9 +490,6 @@ static void overPieces(VectorCode &code, const LaunchRecord &launch,
 }
 
 void addOrderKernels(ModuleOp module, const TargetDescription &target) {
-  if (!module->removeAttr(kMark)) {
-    return;
-  }
   addOwnEntry(module, target, {hypothesisOrderEntry, kThreads, /*leastBlocks=*/1},
               [](const BlockCode &block, const LaunchRecord &launch) {
                 overPieces(block.code, launch,

@@ -7,14 +7,9 @@
 
 #include "compiler/Target/Target.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-
 namespace heddle {
 
-/// Marks the module of a kernel that selects tokens with an attribute.
-void wantOrderKernels(mlir::func::FuncOp kernel);
-
-/// Removes the mark of a module, and adds the kernels if there was one.
+/// Adds them to a module of kernels of which one selects.
 void addOrderKernels(mlir::ModuleOp module, const TargetDescription &target);
 
 } // namespace heddle

@@ -50,7 +50,7 @@ typedef struct HeddleOrderedBlocks {
   int64_t parents_pitch;
   int32_t *copies;        /* [slots][2]: blocks that blockCopyEntry copies, from and to */
   void *memory;           /* block 0, at a multiple of 16 */
-  int64_t stride;         /* bytes of a block, a multiple of 16 */
+  int64_t stride;         /* bytes of a block, a multiple of 4 */
 } HeddleOrderedBlocks;
 
 #ifdef __cplusplus

@@ -40,6 +40,13 @@ struct SelectedToken {
 };
 static_assert(sizeof(SelectedToken) == selectedPair * sizeof(float));
 
+/// The kernel of an image with selections that excludes tokens before them: it is an entry beside
+/// those of the model, as in heddle/HypothesisOrder.h. A launch has a row for each excluded
+/// element, and one column. Operands: logits, f32; and [rows] i64, the elements that become minus
+/// infinity.
+inline constexpr const char *exclusionEntry = "logits$exclude";
+inline constexpr int64_t exclusionThreads = 64;
+
 constexpr int64_t piecesOf(int64_t vocabulary, int64_t piece) {
   return (vocabulary + piece - 1) / piece;
 }

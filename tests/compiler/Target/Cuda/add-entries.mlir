@@ -34,7 +34,8 @@ module @sm_80 {
 // CHECK: llvm.return
 // A blank is no letter of PTX, nor is a point.
 // CHECK: llvm.func @norm$20384$$finish(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel
-// After them come the kernels that measure the GPU. Without a selection, none order hypotheses.
+// After them come the kernels that measure the GPU. Without a selection, there are no others.
+// CHECK-NOT: logits$
 // CHECK-NOT: hypotheses$
 // CHECK: func.func private @roof$multiply_f32$body(%{{.*}}: !llvm.ptr) {
 // CHECK: llvm.func @roof$multiply_f32(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
@@ -62,10 +63,11 @@ module @"x86-64-v3" {
   // CHECK-NOT: llvm.func
 }
 
-// The mark of a selection becomes the kernels that order what is selected.
+// The mark of a selection becomes the kernels before and after it.
 // CHECK-LABEL: module @sm_90a
-// CHECK-NOT: dataflow.order_kernels
-module @sm_90a attributes {dataflow.order_kernels} {
+// CHECK-NOT: dataflow.selects_tokens
+module @sm_90a attributes {dataflow.selects_tokens} {
+  // CHECK: llvm.func @logits$exclude(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
   // CHECK: func.func private @hypotheses$order$body(
   // CHECK-COUNT-5: nvvm.barrier
   // CHECK-NOT: nvvm.barrier

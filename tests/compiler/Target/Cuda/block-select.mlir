@@ -14,8 +14,8 @@ dataflow.kernel @select : (!dataflow.buffer<[tokens, 1000], f32>) -> !dataflow.b
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-// The image also gets the kernels that order hypotheses.
-// CHECK: module @sm_80 attributes {dataflow.order_kernels}
+// The image also gets the kernels beside a selection.
+// CHECK: module @sm_80 attributes {dataflow.selects_tokens}
 // A piece is a row, with all of its two chunks and four tokens; shared memory has 16 warps and two chunks.
 // CHECK: func.func @select.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 512, 144, 1, 6, 1, 6, 0, 1, 0>}
 // Half a warp has a chunk: its best element, and its sums in order.
