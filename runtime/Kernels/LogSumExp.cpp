@@ -7,7 +7,6 @@
 #include "heddle/DoubleMath.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -125,35 +124,6 @@ ExponentialSum exponentialSum(const float *values, int64_t count) {
   result.sum = static_cast<float>(sum);
   return result;
 }
-
-namespace {
-/// Operations of the host. Words wrap around, as those of NaN do.
-struct HostDoubles {
-  using Number = double;
-  using Word = int64_t;
-
-  static double number(double value) { return value; }
-  static double add(double a, double b) { return a + b; }
-  static double subtract(double a, double b) { return a - b; }
-  static double multiply(double a, double b) { return a * b; }
-  static double divide(double a, double b) { return a / b; }
-  static bool less(double a, double b) { return a < b; }
-  static double select(bool condition, double a, double b) { return condition ? a : b; }
-  static int64_t word(int64_t value) { return value; }
-  static int64_t bitsOf(double value) { return std::bit_cast<int64_t>(value); }
-  static double ofBits(int64_t bits) { return std::bit_cast<double>(bits); }
-  static int64_t addWords(int64_t a, int64_t b) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  }
-  static int64_t subtractWords(int64_t a, int64_t b) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-  }
-  static int64_t shiftLeft(int64_t a, int bits) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) << bits);
-  }
-  static int64_t shiftRight(int64_t a, int bits) { return a >> bits; }
-};
-} // namespace
 
 double exponentialOf(double x) {
   HostDoubles operations;
