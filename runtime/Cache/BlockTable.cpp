@@ -6,6 +6,7 @@
 #include "heddle/Abi.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace heddle {
 
@@ -38,6 +39,37 @@ void BlockTable::extend(BlockPool &pool, int64_t count) {
     list.push_back(pool.take());
   }
   positions += count;
+}
+
+void BlockTable::extendApart(BlockPool &pool) {
+  const int32_t own = pool.take();
+  if (const int32_t last = partialBlock(); last >= 0) {
+    pool.release(last);
+    list.back() = own;
+  } else {
+    list.push_back(own);
+  }
+  positions += 1;
+}
+
+void BlockTable::follow(BlockPool &pool, const BlockTable &parent, bool takesLast) {
+  const int32_t own = list.back();
+  const bool isPartial = parent.partialBlock() >= 0;
+  const size_t whole = parent.list.size() - (isPartial ? 1 : 0);
+  assert(parent.positions + 1 == positions && whole + 1 == list.size());
+  for (size_t i = parent.dropped; i < whole; ++i) {
+    pool.share(parent.list[i]);
+  }
+  for (size_t i = dropped; i < whole; ++i) {
+    pool.release(list[i]);
+  }
+  std::copy_n(parent.list.begin(), whole, list.begin());
+  dropped = parent.dropped;
+  if (isPartial && takesLast) {
+    pool.share(parent.list.back());
+    pool.release(own);
+    list.back() = parent.list.back();
+  }
 }
 
 void BlockTable::takeOver(BlockPool &pool, int32_t block) {

@@ -30,6 +30,12 @@ public:
   void prepare(int64_t count);
   /// Appends `count` positions. The pool must have room; allocates nothing after prepare() of both.
   void extend(BlockPool &pool, int64_t count);
+  /// As extend() by one position, but the block that it writes to is another one in any case: the
+  /// device copies a last block that is not full.
+  void extendApart(BlockPool &pool);
+  /// After extendApart() and the copy: replaces the beginning by that of `parent`, whose length was
+  /// the same before. If `takesLast`, nothing was copied, and the last block is the parent's too.
+  void follow(BlockPool &pool, const BlockTable &parent, bool takesLast);
   /// Appends a full block, or replaces the last block with it if that is not full. Allocates
   /// nothing after prepare(HEDDLE_BLOCK).
   void takeOver(BlockPool &pool, int32_t block);

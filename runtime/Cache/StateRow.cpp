@@ -17,6 +17,18 @@ void StateRow::change(BlockPool &pool) {
   }
 }
 
+void StateRow::changeApart(BlockPool &pool) {
+  const int32_t another = pool.take();
+  clear(pool);
+  own = another;
+}
+
+void StateRow::follow(BlockPool &pool, const StateRow &parent) {
+  pool.share(parent.own);
+  pool.release(own);
+  own = parent.own;
+}
+
 void StateRow::shareWith(BlockPool &pool, const StateRow &other) {
   own = other.own;
   if (own >= 0) {

@@ -20,6 +20,10 @@ public:
   /// Makes the block private to this sequence by copying it if it is shared. The pool must have
   /// room; allocates nothing after its prepare().
   void change(BlockPool &pool);
+  /// As change(), but the block is another one in any case, and the device copies.
+  void changeApart(BlockPool &pool);
+  /// After changeApart(), if nothing was copied: takes the block of `parent`.
+  void follow(BlockPool &pool, const StateRow &parent);
   /// Shares the block of `other`; this row must be empty.
   void shareWith(BlockPool &pool, const StateRow &other);
   void clear(BlockPool &pool);

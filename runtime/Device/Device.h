@@ -95,12 +95,18 @@ struct ProgramFile {
   std::span<const std::byte> images;
 };
 
+/// The kernels of a program beside those of its model: see heddle/HypothesisOrder.h and
+/// heddle/Selection.h. Their operands are all elements.
+enum class OwnKernel : uint8_t { OrderHypotheses, CopyBlocks, ExcludeTokens };
+
 /// A model on a device, shared by its sessions. The file must outlive it.
 class DeviceProgram {
 public:
   virtual ~DeviceProgram() = default;
   /// Returns a kernel by its number in the manifest.
   virtual const DeviceKernel &kernel(uint32_t number) const = 0;
+  /// Returns such a kernel; null if the program has none.
+  virtual const DeviceKernel *ownKernel(OwnKernel kernel) const = 0;
   /// Returns the address, for kernels, of a stored parameter by its number in the manifest; the
   /// target must read that parameter.
   virtual const std::byte *parameter(uint32_t number) const = 0;

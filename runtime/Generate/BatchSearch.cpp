@@ -75,11 +75,12 @@ Status BatchSearch::remove(int64_t id) {
 
 /// Releases everything that a sentence holds in the decoder.
 void BatchSearch::leave(Sentence &sentence) {
-  for (const Running &running : sentence.searches) {
+  for (Running &running : sentence.searches) {
     ignoreRows(running);
     for (const HypothesisId hypothesis : running.hypotheses) {
       decoder.release(hypothesis);
     }
+    releaseNext(running);
   }
   sentence.searches.clear();
   sentence.found.clear();
@@ -248,6 +249,36 @@ Status BatchSearch::followBeams(Running &running) {
   return status;
 }
 
+void BatchSearch::releaseNext(Running &running) {
+  for (const HypothesisId hypothesis : running.nextHypotheses) {
+    decoder.release(hypothesis);
+  }
+  running.nextHypotheses.clear();
+}
+
+/// As followBeams(), if the next step has begun with these beams, as the device chose them; rows
+/// for which there is none are ignored.
+void BatchSearch::settleBeams(Running &running) {
+  const std::vector<Beam> &beams = running.search.beams();
+  settled.clear();
+  for (size_t place = 0; place < beams.size(); ++place) {
+    settled.push_back({running.nextHypotheses[place], running.hypotheses[beams[place].parent],
+                       beams[place].tokens.back()});
+  }
+  decoder.settle(settled);
+  for (const HypothesisId hypothesis : running.hypotheses) {
+    decoder.release(hypothesis);
+  }
+  for (size_t place = beams.size(); place < running.nextHypotheses.size(); ++place) {
+    decoder.release(running.nextHypotheses[place]);
+    next->queries[static_cast<size_t>(running.nextRows[place])] = RowQuery();
+  }
+  running.nextHypotheses.resize(beams.size());
+  running.nextRows.resize(beams.size());
+  std::swap(running.hypotheses, running.nextHypotheses);
+  running.nextHypotheses.clear();
+}
+
 Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   const StepAttention looked{&attention, decoder.positions(*sentence.encoded)};
   HEDDLE_TRY(running.search.advance(now->candidates, running.rows, looked));
@@ -255,7 +286,11 @@ Status BatchSearch::advanceSearch(Sentence &sentence, Running &running) {
   if (settings.isSingle() && (settings.events || !settings.stop.empty())) {
     HEDDLE_TRY(followSingle(sentence, running));
   }
-  HEDDLE_TRY(followBeams(running));
+  if (running.nextHypotheses.empty()) {
+    HEDDLE_TRY(followBeams(running));
+  } else {
+    settleBeams(running);
+  }
   if (running.search.finished() || running.search.branches()) {
     takeFinished(sentence, running);
   }

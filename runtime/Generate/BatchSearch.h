@@ -24,8 +24,8 @@
 namespace heddle {
 
 /// Continuous batching. On a device that selects tokens, a step begins before the one before it has
-/// ended, if all that goes on are hypotheses with selected tokens. Refers to the decoder and
-/// releases everything it holds there, at the latest in the destructor.
+/// ended, if all that goes on are hypotheses with tokens that the device selects and orders. Refers
+/// to the decoder and releases everything it holds there, at the latest in the destructor.
 class BatchSearch {
 public:
   /// Without `newText`, events have no texts and stop strings are not supported.
@@ -60,6 +60,8 @@ private:
     std::vector<int64_t> rows = {};
     /// The same for the step after it, if that has begun.
     std::vector<int64_t> nextRows = {};
+    /// Its hypotheses, if the device chooses what they continue; otherwise empty.
+    std::vector<HypothesisId> nextHypotheses = {};
   };
   /// An answer whose tokens are reported or searched for stop strings. Its reported part is kept if
   /// the sentence starts again.
@@ -119,7 +121,8 @@ private:
   bool mayJoin() const;
   std::string_view reasonAgainstAhead() const;
   std::string_view reasonAgainstAhead(const Sentence &sentence, const Running &running) const;
-  void buildNextStep();
+  Status buildNextStep();
+  Status addOrdered(Running &running);
   std::string_view beginNextStep();
   void forgetNextStep();
   void ignoreRows(const Running &running);
@@ -147,6 +150,8 @@ private:
   Status advanceAll(Sentence &sentence);
   Status advanceSearch(Sentence &sentence, Running &running);
   Status followBeams(Running &running);
+  void settleBeams(Running &running);
+  void releaseNext(Running &running);
   void complete(Sentence &sentence);
 
   Decoder &decoder;
@@ -172,6 +177,8 @@ private:
     Candidates candidates = {};
     std::vector<Extension> extensions = {};
     std::vector<RowQuery> queries = {};
+    /// Extensions refer to these, which must not move.
+    std::deque<BeamOrder> orders = {};
   };
   std::array<Step, 2> steps;
   Step *now = &steps[0];
@@ -185,6 +192,7 @@ private:
   };
   // Scratch of one step, reused between steps. Steps that need attention have none beside them.
   std::vector<Piece> pieces;
+  std::vector<SettledExtension> settled;
   AttentionWeights attention;
   bool wantsAttention = false;
 };

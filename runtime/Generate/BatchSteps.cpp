@@ -159,8 +159,13 @@ std::string_view BatchSearch::reasonAgainstAhead(const Sentence &sentence,
   if (running.search.endsNow()) {
     return "";
   }
-  const std::string_view reason = running.search.reasonAgainstAhead();
-  const bool isSelected = reason.empty() && now->candidates.selectsBest(running.rows.front());
+  std::string_view reason = running.search.reasonAgainstAhead();
+  if (reason.empty() && !running.search.followsBest()) {
+    reason = decoder.reasonAgainstOrders();
+  }
+  const bool isSelected = reason.empty() && std::ranges::all_of(running.rows, [&](int64_t row) {
+                            return now->candidates.selectsBest(row);
+                          });
   return !reason.empty() || isSelected ? reason : "logits are copied";
 }
 
@@ -179,15 +184,38 @@ std::string_view BatchSearch::reasonAgainstAhead() const {
   return mayJoin() ? "requests join the batch" : "";
 }
 
+/// Adds the rows of a search whose hypotheses the device orders. Whatever they continue has as many
+/// tokens, so a fork of any hypothesis stands for it.
+Status BatchSearch::addOrdered(Running &running) {
+  const RowQuery &query = now->queries[static_cast<size_t>(running.rows.front())];
+  const BeamOrder &order =
+      next->orders.emplace_back(running.search.orderOf(running.hypotheses, running.rows, query));
+  running.nextHypotheses.reserve(static_cast<size_t>(order.width));
+  for (int64_t place = 0; place < order.width; ++place) {
+    const auto parent = std::min(static_cast<size_t>(place), running.hypotheses.size() - 1);
+    HEDDLE_ASSIGN(const HypothesisId fork, decoder.fork(running.hypotheses[parent]));
+    running.nextHypotheses.push_back(fork);
+    next->extensions.push_back({.hypothesis = fork, .tokens = {}, .order = &order});
+    running.search.fillQuery(0, next->queries.emplace_back(), /*ahead=*/true);
+    running.nextRows.push_back(static_cast<int64_t>(next->queries.size()) - 1);
+  }
+  return {};
+}
+
 /// Builds the step that appends the tokens that the device selects in this one, for each search
 /// that may go on.
-void BatchSearch::buildNextStep() {
+Status BatchSearch::buildNextStep() {
   next->extensions.clear();
   next->queries.clear();
+  next->orders.clear();
   for (const SentencePointer &sentence : batch) {
     for (Running &running : sentence->searches) {
       running.nextRows.clear();
       if (running.search.endsNow()) {
+        continue;
+      }
+      if (!running.search.followsBest()) {
+        HEDDLE_TRY(addOrdered(running));
         continue;
       }
       next->extensions.push_back({running.hypotheses.front(), {}, running.rows.front()});
@@ -195,28 +223,43 @@ void BatchSearch::buildNextStep() {
       running.nextRows.push_back(static_cast<int64_t>(next->queries.size()) - 1);
     }
   }
+  return {};
 }
 
-/// Begins the next step, which some sentence needs. Returns why it cannot begin yet; an empty text
-/// if it has begun. A device that has failed fails a later call again.
+/// Begins the next step if some sentence needs one. Returns why it cannot begin yet; an empty text
+/// otherwise. A device that has failed fails a later call again.
 std::string_view BatchSearch::beginNextStep() {
-  next->candidates.prepare(next->queries);
-  const Result<StepId> begun = decoder.begin(next->extensions, next->candidates);
-  if (begun.ok()) {
-    next->begun = *begun;
-    ++stepsUsed.steps;
-    ++stepsUsed.ahead;
+  Status status = buildNextStep();
+  if (status.ok() && next->extensions.empty()) {
     return "";
   }
+  if (status.ok()) {
+    next->candidates.prepare(next->queries);
+    const Result<StepId> begun = decoder.begin(next->extensions, next->candidates);
+    if (begun.ok()) {
+      next->begun = *begun;
+      ++stepsUsed.steps;
+      ++stepsUsed.ahead;
+      return "";
+    }
+    status = begun.status();
+  }
   forgetNextStep();
-  return begun.status().code() == StatusCode::ResourceExhausted ? "the cache or memory is full"
-                                                                : "another step came between";
+  switch (status.code()) {
+  case StatusCode::ResourceExhausted:
+    return "the cache or memory is full";
+  case StatusCode::Unsupported:
+    return "too many hypotheses are compared";
+  default:
+    return "another step came between";
+  }
 }
 
 void BatchSearch::forgetNextStep() {
   for (const SentencePointer &sentence : batch) {
     for (Running &running : sentence->searches) {
       running.nextRows.clear();
+      releaseNext(running);
     }
   }
   if (next->begun) {
@@ -244,8 +287,7 @@ void BatchSearch::runAhead() {
   try {
     std::string_view reason = reasonAgainstAhead();
     if (reason.empty()) {
-      buildNextStep();
-      reason = next->extensions.empty() ? "" : beginNextStep();
+      reason = beginNextStep();
     }
     if (!reason.empty() &&
         std::ranges::find(stepsUsed.reasons, reason) == stepsUsed.reasons.end()) {

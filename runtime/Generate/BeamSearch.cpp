@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -57,8 +58,8 @@ int32_t BeamSearch::forcedToken(int64_t position) const {
 }
 
 std::string_view BeamSearch::reasonAgainstAhead() const {
-  if (!greedy() || expanding) {
-    return "hypotheses are compared";
+  if (expanding) {
+    return "alternatives part";
   }
   if (settings.sample) {
     return "tokens are drawn";
@@ -70,6 +71,28 @@ std::string_view BeamSearch::reasonAgainstAhead() const {
     return "a schema allows some tokens only";
   }
   return settings.needsHistory() ? "bans or penalties depend on the last token" : "";
+}
+
+BeamOrder BeamSearch::orderOf(std::span<const HypothesisId> hypotheses,
+                              std::span<const int64_t> rows, const RowQuery &query) {
+  sums.clear();
+  for (const Beam &beam : alive) {
+    sums.push_back(beam.sum);
+  }
+  BeamOrder order{.hypotheses = hypotheses,
+                  .firstRow = rows.front(),
+                  .sums = sums,
+                  .wanted = candidatesWanted(),
+                  .width = static_cast<int64_t>(width),
+                  .refillsPlaces = rules.refillsPlaces,
+                  .ends = settings.end,
+                  .banned = {}};
+  if (query.adjustsAfterSoftmax) {
+    // Others have no logits: the device excludes them.
+    std::set_union(query.banned.begin(), query.banned.end(), query.alsoBanned.begin(),
+                   query.alsoBanned.end(), std::back_inserter(order.banned));
+  }
+  return order;
 }
 
 /// Returns a number of candidates such that at least `width` of them do not end the hypothesis.

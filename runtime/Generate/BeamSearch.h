@@ -66,9 +66,14 @@ public:
   /// Returns whether the search ends with this step, whatever the next tokens are.
   bool endsNow() const { return generated + 1 == settings.maxLength; }
   /// Returns why fillQuery() for the token after the next one must wait for the next one, or why
-  /// the next one is not the best one; an empty text if the only hypothesis goes on with the best
-  /// token, unless it ends.
+  /// the next ones are not simply the best ones; an empty text if the only hypothesis goes on with
+  /// the best token, unless it ends, or the hypotheses with those that orderOf() says.
   std::string_view reasonAgainstAhead() const;
+  /// Return whether the search goes on with the best token of its only hypothesis; otherwise, how
+  /// it goes on with several. The lists of the order are valid until the next step.
+  bool followsBest() const { return greedy(); }
+  BeamOrder orderOf(std::span<const HypothesisId> hypotheses, std::span<const int64_t> rows,
+                    const RowQuery &query);
 
   /// Advances by one step; rows[b] is the row of hypothesis b among the candidates.
   Status advance(Candidates &candidates, std::span<const int64_t> rows,
@@ -136,6 +141,8 @@ private:
   /// The number of remaining decisions that continue each hypothesis.
   std::vector<size_t> uses;
   std::vector<ScoredToken> best;
+  /// The sums of the live hypotheses, for orderOf().
+  std::vector<double> sums;
   /// The best tokens after each hypothesis, if requested.
   std::vector<std::vector<TokenScore>> tops;
   // [beams][source]: the attention of this step, and the part of it that counts as coverage.

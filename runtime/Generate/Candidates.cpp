@@ -22,8 +22,8 @@ void Candidates::prepare(std::span<const RowQuery> queries) {
   selectable = 0;
 }
 
-/// The largest number of tokens that a device excludes from a row: each may take a copy.
-static constexpr int64_t mostExcluded = 16;
+/// The largest number of tokens that a device excludes from a row: their list has 8 KiB.
+static constexpr int64_t mostExcluded = 1024;
 
 /// Returns the number of best tokens of which so many are not banned. Bans before the softmax are
 /// the device's: it excludes these tokens.
@@ -342,7 +342,7 @@ Status Candidates::collect(int64_t row, std::vector<ScoredToken> &best) {
   for (const RankedValue &value : ranked) {
     best.push_back({static_cast<double>(value.value) - whole, value.number});
   }
-  if (query.adjustsAfterSoftmax) {
+  if (query.adjustsAfterSoftmax && !query.penalized.empty()) {
     addPenalized(row, whole, best);
     std::sort(best.begin(), best.end(),
               [](const ScoredToken &a, const ScoredToken &b) { return ranksBefore(a, b); });

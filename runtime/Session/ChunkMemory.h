@@ -68,6 +68,11 @@ public:
   /// Returns the bytes that each caller of a kernel needs.
   uint64_t scratchOfCaller() const { return layout.scratchOfCaller; }
   std::span<void *const> places() const { return bases; }
+  /// Returns the address of an input that is used.
+  std::byte *inputAddress(size_t input) const { return memory.data() + inputPlaces[input]; }
+  /// Returns the lists of a cache of the run as kernels read them, on a device that does not share
+  /// the host's memory.
+  const CacheRows &sentRows(const CacheRows &rows) const { return cacheLists.sent(rows); }
   /// Copies outputs that were not computed in place to the caller's memory, unless the device
   /// fails.
   void copyOutputs(const Run &run, const Chunk &chunk, const Device &device, DeviceStream &stream,

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace heddle {
@@ -36,6 +37,25 @@ struct SourceView {
   int32_t width = 0;
 };
 
+/// How a beam search goes on whose step is under way: the device orders the continuations of its
+/// hypotheses, as BeamSearch does without penalties, and takes the best that do not end.
+struct BeamOrder {
+  /// The live hypotheses, which are adjacent rows of that step from `firstRow` on, and the sums of
+  /// their log-probabilities.
+  std::span<const HypothesisId> hypotheses;
+  int64_t firstRow;
+  std::span<const double> sums;
+  /// The number of continuations that are considered: of a hypothesis, and of all.
+  int64_t wanted;
+  /// The number of extensions that continue them, which are adjacent.
+  int64_t width;
+  /// SearchRules::refillsPlaces.
+  bool refillsPlaces;
+  /// The tokens that end a hypothesis, and those that are no candidates although they have ranks.
+  std::span<const int32_t> ends;
+  std::vector<int32_t> banned;
+};
+
 /// Tokens to append to a hypothesis.
 struct Extension {
   HypothesisId hypothesis;
@@ -44,8 +64,21 @@ struct Extension {
   /// `tokens`: the best token of this row of the step that began last and is under way
   /// (Decoder::runsAhead()).
   int64_t bestOf = -1;
+  /// If not null, the extension is one token as well, which continues one of the hypotheses of a
+  /// search: `hypothesis` is a fork of any of these, and settle() says of which it should have
+  /// been.
+  const BeamOrder *order = nullptr;
 
-  int64_t count() const { return bestOf < 0 ? static_cast<int64_t>(tokens.size()) : 1; }
+  /// Returns whether the host does not know its token yet.
+  bool follows() const { return bestOf >= 0 || order != nullptr; }
+  int64_t count() const { return follows() ? 1 : static_cast<int64_t>(tokens.size()); }
+};
+
+/// What an extension with a BeamOrder has turned out to be: `token` after the tokens of `parent`.
+struct SettledExtension {
+  HypothesisId hypothesis;
+  HypothesisId parent;
+  int32_t token;
 };
 
 /// What a device has selected from the logits of a row (heddle/Selection.h): for each chunk, as a
@@ -166,6 +199,13 @@ public:
   /// Returns whether a step may append the best tokens of the step before while that is under way.
   /// Such a row must need at least one best token, and not its logits (LogitsSink::bestNeeded()).
   virtual bool runsAhead() const { return false; }
+  /// Returns why a step may not continue the hypotheses of a search while the step before is under
+  /// way, although runsAhead(); an empty text if it may. begin() returns Unsupported for searches
+  /// that are too large.
+  virtual std::string_view reasonAgainstOrders() const { return "hypotheses are compared"; }
+  /// Says what the first extensions of a search, in order, have turned out to be, after the step
+  /// before was finished and before the parents are released. The others must be released.
+  virtual void settle(std::span<const SettledExtension> /*extensions*/) {}
 
   /// Returns the number of cache blocks and state rows in use, for tests and reports: 0 after all
   /// were released. Blocks that are only kept for reuse do not count.

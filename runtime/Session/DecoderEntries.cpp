@@ -275,6 +275,13 @@ Status PagedDecoder::bindState(Entry &entry, const CacheInfo &state) {
 
 Status PagedDecoder::bindCaches() {
   historyReads = readsOf(*decoder.table);
+  const auto ordered = [](const BlockPool &pool, const Rows &rows) {
+    return pool.blockBytes() == 0 ? OrderedCaches()
+                                  : OrderedCaches{&rows.view, pool.memory(0), pool.blockBytes()};
+  };
+  orders.bind(*loaded.state->artifact->program(), ordered(history, historyRows),
+              ordered(states, stateRows),
+              static_cast<size_t>(decoder.input - decoder.info->inputs.data()));
   for (Entry *const entry : {&encoder, &decoder}) {
     const bool decodes = entry == &decoder;
     for (const CacheInfo &cache : cachesOf(entry->info)) {

@@ -2,7 +2,8 @@
 ///
 /// The beginning and the end of a step. A step may append tokens that the device selects in the
 /// step before, which is still under way then: the device copies them to the ids of the step. The
-/// host knows everything else about it, since lengths and blocks do not depend on tokens.
+/// host knows everything else about it, since lengths and blocks do not depend on tokens. In beam
+/// searches they do: there each row gets an unused block, and the device decides who takes it.
 ///
 /// The device executes steps and copies in order. So blocks that a step still uses may be released
 /// and taken by others, which only later steps write to.
@@ -11,6 +12,7 @@
 #include "runtime/Session/ModelState.h"
 
 #include <algorithm>
+#include <cassert>
 #include <fmt/format.h>
 #include <utility>
 
@@ -26,7 +28,7 @@ PagedDecoder::~PagedDecoder() {
 }
 
 bool PagedDecoder::BegunStep::follows() const {
-  return std::ranges::any_of(appended, [](const Appended &each) { return each.bestOf >= 0; });
+  return std::ranges::any_of(appended, &Appended::follows);
 }
 
 PagedDecoder::BegunStep *PagedDecoder::find(StepId id) {
@@ -69,7 +71,11 @@ Status PagedDecoder::checkFollows(std::span<const Extension> extensions,
     return HEDDLE_ERROR(InvalidArgument, "a step appends tokens of the step before, expected one "
                                          "under way without outputs beside its logits");
   }
-  for (const Extension &extension : extensions) {
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    const Extension &extension = extensions[i];
+    if (extension.order != nullptr && (i == 0 || extensions[i - 1].order != extension.order)) {
+      HEDDLE_TRY(checkOrder(extensions.subspan(i), *before));
+    }
     const bool isRow = extension.bestOf < static_cast<int64_t>(before->tokens.size());
     if (extension.bestOf >= 0 &&
         (!isRow || before->selections.bestToken(extension.bestOf) == nullptr)) {
@@ -80,6 +86,106 @@ Status PagedDecoder::checkFollows(std::span<const Extension> extensions,
     }
   }
   return {};
+}
+
+/// Checks a search, whose extensions are the first ones.
+Status PagedDecoder::checkOrder(std::span<const Extension> extensions,
+                                const BegunStep &before) const {
+  const BeamOrder &order = *extensions.front().order;
+  if (const std::string_view reason = reasonAgainstOrders(); !reason.empty()) {
+    return HEDDLE_ERROR(Unsupported, std::string(reason));
+  }
+  const auto end =
+      std::ranges::find_if(extensions, [&](const Extension &each) { return each.order != &order; });
+  const auto hypotheses = static_cast<int64_t>(order.hypotheses.size());
+  if (end - extensions.begin() != order.width || hypotheses < 1 || hypotheses > order.width ||
+      order.sums.size() != order.hypotheses.size()) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("a search has {} hypotheses, {} sums and {} extensions, "
+                                    "expected as many sums as hypotheses and {} extensions",
+                                    hypotheses, order.sums.size(), end - extensions.begin(),
+                                    order.width));
+  }
+  for (int64_t i = 0; i < hypotheses; ++i) {
+    const int64_t row = order.firstRow + i;
+    const bool isRow = row >= 0 && row < static_cast<int64_t>(before.tokens.size());
+    const Hypothesis *const parent = find(order.hypotheses[static_cast<size_t>(i)]);
+    if (!isRow || before.selections.pairsOf(row) == nullptr || parent == nullptr ||
+        parent->length != find(extensions.front().hypothesis)->length) {
+      return HEDDLE_ERROR(InvalidArgument,
+                          fmt::format("a search has row {} of the step before, expected one of "
+                                      "which the device selects tokens, and hypotheses of one "
+                                      "length",
+                                      row));
+    }
+  }
+  if (order.width > mostOrderedHypotheses || order.wanted > before.selections.best ||
+      hypotheses * before.selections.best > mostContinuations) {
+    return HEDDLE_ERROR(Unsupported,
+                        fmt::format("a search considers {} tokens of each of {} hypotheses and "
+                                    "continues {}, expected at most {} in all and {}",
+                                    before.selections.best, hypotheses, order.width,
+                                    mostContinuations, mostOrderedHypotheses));
+  }
+  return {};
+}
+
+/// Describes the searches that the device orders.
+void PagedDecoder::collectOrders(std::span<const Extension> extensions, const BegunStep &before) {
+  int64_t row = 0;
+  const BeamOrder *last = nullptr;
+  for (const Extension &extension : extensions) {
+    if (extension.order != nullptr && extension.order != last) {
+      orders.add(*extension.order, before.selections, row, find(extension.hypothesis)->length);
+      for (const HypothesisId id : extension.order->hypotheses) {
+        const Hypothesis &parent = *find(id);
+        orders.addParent(parent.table.blocks(), parent.state.block());
+      }
+    }
+    last = extension.order;
+    row += extension.count();
+  }
+}
+
+std::string_view PagedDecoder::reasonAgainstOrders() const {
+  if (keepsKeyed()) {
+    return "states with keys are copied";
+  }
+  return orders.canOrder() ? "" : "the model's code does not order hypotheses";
+}
+
+/// Settles one extension, which is the first of its parent or not.
+void PagedDecoder::settle(const SettledExtension &extension, bool isFirst) {
+  Hypothesis *const hypothesis = find(extension.hypothesis);
+  const Hypothesis *const parent = find(extension.parent);
+  assert(hypothesis != nullptr && parent != nullptr);
+  if (keepsHistory()) {
+    hypothesis->table.follow(history, parent->table, isFirst);
+  }
+  if (keepsStates() && isFirst) {
+    hypothesis->state.follow(states, parent->state);
+  }
+  for (BegunStep &step : begun) {
+    size_t token = 0;
+    for (const Appended &each : step.appended) {
+      if (!step.isDone && find(each) == hypothesis) {
+        step.tokens[token] = extension.token;
+        hypothesis->place = parent->place;
+        hypothesis->rest = parent->rest;
+      }
+      token += each.count;
+    }
+  }
+}
+
+/// The first that continues a hypothesis takes the block that others have copied, as the device
+/// has done.
+void PagedDecoder::settle(std::span<const SettledExtension> extensions) {
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    const auto before = extensions.first(i);
+    settle(extensions[i], std::ranges::find(before, extensions[i].parent,
+                                            &SettledExtension::parent) == before.end());
+  }
 }
 
 /// Lists where the tokens are, adjacent ones together.
@@ -140,10 +246,10 @@ void PagedDecoder::clear(BegunStep &step) {
 Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extensions, LogitsSink &sink,
                                             const StepOutputs &wanted) {
   HEDDLE_TRY(executor->deviceStream().failure());
-  const bool follows =
-      std::ranges::any_of(extensions, [](const Extension &each) { return each.bestOf >= 0; });
+  const bool follows = std::ranges::any_of(extensions, &Extension::follows);
   const BegunStep *const before = follows ? find(lastBegun) : nullptr;
   idsOnDevice.clear();
+  orders.clear();
   if (follows) {
     HEDDLE_TRY(checkFollows(extensions, before));
     locateTokens(extensions, *before);
@@ -158,6 +264,10 @@ Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extension
   HEDDLE_TRY(chooseOutputs(wanted));
   HEDDLE_TRY(gather(extensions));
   HEDDLE_TRY(checkRowOutputs(wanted.rows));
+  if (follows) {
+    collectOrders(extensions, *before);
+    HEDDLE_TRY(orders.reserve(executor->deviceStream()));
+  }
   HEDDLE_ASSIGN(Step *const made, stepFor(chosen));
   HEDDLE_TRY(checkHistoryRoom(extensions));
   describeMemory(extensions);
@@ -180,8 +290,9 @@ Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extension
   run.tail = &made->projection;
   run.ids = idsOnDevice;
   run.idsInput = static_cast<size_t>(decoder.input - decoder.info->inputs.data());
-  HEDDLE_TRY(made->projection.begin(sink, batch.tokens(), executor->deviceStream(), step.selections,
-                                    follows));
+  run.head = orders.empty() ? nullptr : &orders;
+  HEDDLE_TRY(
+      made->projection.begin(sink, batch.tokens(), executor->deviceStream(), step.selections));
   run.wanted = made->projection.rowsWanted();
   HEDDLE_TRY(executor->reserve(run));
   step.plan = &made->plan;
@@ -198,7 +309,7 @@ Status PagedDecoder::start(BegunStep &step, Run run, std::span<const Extension> 
   for (size_t i = 0; i < extensions.size(); ++i) {
     const Extension &each = extensions[i];
     step.appended.push_back({each.hypothesis, find(each.hypothesis)->life, starts[i],
-                             static_cast<size_t>(lengths[i]), each.bestOf});
+                             static_cast<size_t>(lengths[i]), each.bestOf, each.follows()});
   }
   extend(extensions);
   describeHistory(extensions);

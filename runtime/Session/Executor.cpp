@@ -340,6 +340,12 @@ Result<StartedRun> Executor::startWhole(const Run &run, const Chunk &chunk, int 
   auto task = [&](int lane) {
     HeddleKernelContext context = *common;
     context.scratch = memory.scratchOf(lane);
+    if (run.tail != nullptr && lane == 0) {
+      run.tail->send(*stream);
+    }
+    if (run.head != nullptr && lane == 0) {
+      run.head->run(*stream, memory);
+    }
     runDispatches(run, chunk, memory, context, lane, /*together=*/lanes > 1);
     runTail(run, chunk, context, lane);
   };

@@ -191,7 +191,7 @@ Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outp
     made->plan = Plan::make(artifact, *decoder.table, request);
   }
   made->projection = Projection(made->plan, made->plan.outputs[static_cast<size_t>(logitsPort)],
-                                vocabularySize, executor->lanes());
+                                *artifact.program(), vocabularySize, executor->lanes());
   steps.push_back(std::move(made));
   return steps.back().get();
 }
@@ -233,7 +233,7 @@ Status PagedDecoder::gather(std::span<const Extension> extensions) {
     hypothesis.step = stepNumber;
     lengths.push_back(static_cast<int32_t>(extension.count()));
     starts.push_back(static_cast<int32_t>(hypothesis.length));
-    if (extension.bestOf >= 0) {
+    if (extension.follows()) {
       // Any token until the device replaces it with its own.
       ids.push_back(0);
     } else {
@@ -268,8 +268,9 @@ int64_t PagedDecoder::rowsToTake(std::span<const Extension> extensions) {
   shared.clear();
   for (size_t i = 0; keepsStates() && i < extensions.size(); ++i) {
     const int32_t row = find(extensions[i].hypothesis)->state.block();
-    rows += row < 0 ? 1 : 0;
-    if (row >= 0 && states.referencesOf(row) > 1) {
+    const bool isApart = extensions[i].order != nullptr;
+    rows += row < 0 || isApart ? 1 : 0;
+    if (row >= 0 && !isApart && states.referencesOf(row) > 1) {
       shared.push_back(row);
     }
   }
@@ -302,8 +303,12 @@ Status PagedDecoder::checkHistoryRoom(std::span<const Extension> extensions) {
   shared.clear();
   for (size_t i = 0; keepsHistory() && i < extensions.size(); ++i) {
     BlockTable &table = find(extensions[i].hypothesis)->table;
-    blocks += table.blocksFor(lengths[i]);
+    const bool isApart = extensions[i].order != nullptr;
+    blocks += isApart ? 1 : table.blocksFor(lengths[i]);
     table.prepare(lengths[i]);
+    if (isApart) {
+      continue;
+    }
     if (const int32_t last = table.partialBlock(); last >= 0 && history.referencesOf(last) > 1) {
       shared.push_back(last);
     }
@@ -336,11 +341,17 @@ int64_t PagedDecoder::firstRead(int64_t position) const {
 void PagedDecoder::extend(std::span<const Extension> extensions) {
   for (size_t i = 0; i < extensions.size(); ++i) {
     Hypothesis &hypothesis = *find(extensions[i].hypothesis);
+    const bool isApart = extensions[i].order != nullptr;
     if (keepsHistory()) {
-      hypothesis.table.extend(history, lengths[i]);
+      isApart ? hypothesis.table.extendApart(history)
+              : hypothesis.table.extend(history, lengths[i]);
     }
     if (keepsStates()) {
-      hypothesis.state.change(states);
+      isApart ? hypothesis.state.changeApart(states) : hypothesis.state.change(states);
+    }
+    if (isApart) {
+      // Its tokens are not known, so its blocks are not published until settle().
+      hypothesis.place = PrefixTree::outside;
     }
     if (keepsKeyed()) {
       hypothesis.keyed.own(keyed);

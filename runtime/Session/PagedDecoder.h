@@ -14,6 +14,7 @@
 #include "runtime/Cache/BlockTable.h"
 #include "runtime/Cache/PrefixTree.h"
 #include "runtime/Cache/StateRow.h"
+#include "runtime/Session/BeamOrders.h"
 #include "runtime/Session/Decoder.h"
 #include "runtime/Session/Executor.h"
 #include "runtime/Session/Projection.h"
@@ -86,6 +87,8 @@ public:
   Status finish(StepId step) override;
   void drop(StepId step) override;
   bool runsAhead() const override { return followsTokens; }
+  std::string_view reasonAgainstOrders() const override;
+  void settle(std::span<const SettledExtension> extensions) override;
   int64_t blocksInUse() const override {
     return history.inUse() + states.inUse() + keyed.inUse() + memory.inUse();
   }
@@ -178,6 +181,7 @@ private:
     size_t count;
     /// As in Extension.
     int64_t bestOf;
+    bool follows;
   };
   /// A step that has begun, until the memory is used by another one.
   struct BegunStep {
@@ -231,6 +235,8 @@ private:
   Result<Step *> stepFor(const std::vector<bool> &outputs);
   Status checkExtension(const Extension &extension) const;
   Status checkFollows(std::span<const Extension> extensions, const BegunStep *before) const;
+  Status checkOrder(std::span<const Extension> extensions, const BegunStep &before) const;
+  void collectOrders(std::span<const Extension> extensions, const BegunStep &before);
   void locateTokens(std::span<const Extension> extensions, const BegunStep &before);
   Status gather(std::span<const Extension> extensions);
   int64_t blocksToCopy(const BlockPool &pool);
@@ -252,6 +258,7 @@ private:
   void clear(BegunStep &step);
   BegunStep *find(StepId id);
   void complete(BegunStep &step);
+  void settle(const SettledExtension &extension, bool isFirst);
   static void takeTokens(BegunStep &step, const BegunStep &before);
   Status encodeUnguarded(std::span<const SourceView> sources, std::span<SourceId> ids,
                          std::span<const Output> outputs);
@@ -309,6 +316,8 @@ private:
   std::vector<std::pair<StepId, Status>> ended;
   /// Where the tokens of the next step are that the device has.
   std::vector<IdsOnDevice> idsOnDevice;
+  /// The searches that the device orders at the beginning of the next step.
+  BeamOrders orders;
   // Scratch, reused between calls.
   Batch batch;
   std::vector<bool> chosen;

@@ -71,21 +71,26 @@ void Selections::deliver() {
   }
 }
 
-const std::byte *Selections::bestToken(int64_t row) const {
+const std::byte *Selections::pairsOf(int64_t row) const {
   const int64_t index = sink->wantsRow(row) && sink->bestNeeded(row) > 0 ? indexOf(row) : -1;
+  return index < 0 ? nullptr : pairs + static_cast<uint64_t>(index) * pitch;
+}
+
+const std::byte *Selections::bestToken(int64_t row) const {
+  const std::byte *const own = pairsOf(row);
   const auto pair = static_cast<uint64_t>(chunks) * sizeof(SelectedToken);
-  return index < 0
-             ? nullptr
-             : pairs + static_cast<uint64_t>(index) * pitch + pair + offsetof(SelectedToken, token);
+  return own == nullptr ? nullptr : own + pair + offsetof(SelectedToken, token);
 }
 
 int32_t Selections::bestTokenFound(int64_t row) const { return bestOf(indexOf(row))->token; }
 
 // --- Runs --------------------------------------------------------------------------------------
 
-Projection::Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int lanes)
-    : plan(&plan), buffer(output.buffer), vocabulary(vocabulary),
-      chunks((vocabulary + logitsChunk - 1) / logitsChunk), workers(static_cast<size_t>(lanes)) {
+Projection::Projection(const Plan &plan, const PlannedOutput &output, const DeviceProgram &program,
+                       int64_t vocabulary, int lanes)
+    : plan(&plan), exclusion(program.ownKernel(OwnKernel::ExcludeTokens)), buffer(output.buffer),
+      vocabulary(vocabulary), chunks((vocabulary + logitsChunk - 1) / logitsChunk),
+      workers(static_cast<size_t>(lanes)) {
   if (!plan.deferred) {
     return;
   }
@@ -96,7 +101,7 @@ Projection::Projection(const Plan &plan, const PlannedOutput &output, int64_t vo
   for (Worker &worker : workers) {
     worker.operands.resize(plan.deferred->operandCount);
   }
-  if (plan.selection) {
+  if (plan.selection && exclusion != nullptr) {
     selectable = plan.selection->columns - chunks;
     selectionOperands.resize(2);
   }
@@ -106,6 +111,7 @@ Projection::Projection(Projection &&other) noexcept { *this = std::move(other); 
 
 Projection &Projection::operator=(Projection &&other) noexcept {
   plan = other.plan;
+  exclusion = other.exclusion;
   buffer = other.buffer;
   vocabulary = other.vocabulary;
   chunks = other.chunks;
@@ -159,28 +165,28 @@ void Projection::splitRows() {
 }
 
 /// Reserves memory for the selection.
-Status Projection::reserveSelection(DeviceStream &stream, bool follows) {
+Status Projection::reserveSelection(DeviceStream &stream) {
   const auto selected = static_cast<uint64_t>(countRows(selections->ranges));
   selections->chunks = chunks;
   selections->pitch =
       static_cast<uint64_t>(plan->selection->columns * selectedPair) * sizeof(float);
-  if (follows && selected * selections->pitch > selectedPairs.size()) {
-    return HEDDLE_ERROR(ResourceExhausted,
-                        "the step before has fewer rows, whose tokens must stay where they are");
-  }
   HEDDLE_TRY(
       stream.grow(selectedLogits, selected * static_cast<uint64_t>(vocabulary) * sizeof(float)));
+  std::swap(selectedPairs, selectedBefore);
   HEDDLE_TRY(stream.grow(selectedPairs, selected * selections->pitch));
   selections->pairs = selectedPairs.data();
   findExcluded();
-  const uint64_t before = never.size();
-  HEDDLE_TRY(stream.grow(never, excluded.empty() ? 0 : selected * sizeof(float)));
-  neverWritten = never.size() == before ? neverWritten : 0;
+  const uint64_t before = excludedElements.size();
+  HEDDLE_TRY(stream.grow(excludedElements, excluded.size() * sizeof(int64_t)));
+  if (excludedElements.size() != before) {
+    excludedSent.clear();
+  }
+  excludedSent.reserve(excluded.size());
   return {};
 }
 
 Status Projection::begin(LogitsSink &wanted, int64_t count, DeviceStream &stream,
-                         Selections &selected, bool follows) {
+                         Selections &selected) {
   sink = &wanted;
   selections = &selected;
   selections->sink = sink;
@@ -197,7 +203,7 @@ Status Projection::begin(LogitsSink &wanted, int64_t count, DeviceStream &stream
     selections->ranges.clear();
   }
   if (!selections->ranges.empty()) {
-    HEDDLE_TRY(reserveSelection(stream, follows));
+    HEDDLE_TRY(reserveSelection(stream));
   }
   for (Worker &worker : workers) {
     HEDDLE_TRY(stream.grow(worker.memory,
@@ -207,7 +213,7 @@ Status Projection::begin(LogitsSink &wanted, int64_t count, DeviceStream &stream
   return {};
 }
 
-/// Finds the tokens that count as minus infinity, in the order of tokens.
+/// Finds the logits that count as minus infinity.
 void Projection::findExcluded() {
   excluded.clear();
   int64_t index = 0;
@@ -219,42 +225,35 @@ void Projection::findExcluded() {
       }
       for (const int32_t token : excludedOfRow) {
         if (token >= 0 && token < vocabulary) {
-          excluded.push_back({token, index});
+          excluded.push_back(index * vocabulary + token);
         }
       }
     }
   }
-  std::sort(excluded.begin(), excluded.end());
 }
 
-/// Overwrites the logits of these tokens, after the product. One copy serves adjacent rows.
+/// Most steps exclude what the step before has excluded.
+void Projection::send(DeviceStream &stream) {
+  if (selections->ranges.empty() || excluded.empty() || excluded == excludedSent) {
+    return;
+  }
+  const uint64_t bytes = excluded.size() * sizeof(int64_t);
+  if (std::byte *const staged = stream.stage(0, excludedElements.data(), bytes)) {
+    std::copy(excluded.begin(), excluded.end(), reinterpret_cast<int64_t *>(staged));
+    stream.send(0);
+    excludedSent = excluded;
+  }
+}
+
+/// Excludes tokens, after the product.
 void Projection::exclude(const RunView &view) {
-  constexpr uint64_t bytes = sizeof(float);
   if (excluded.empty()) {
     return;
   }
-  const uint64_t wanted = never.size() / bytes;
-  if (neverWritten < wanted) {
-    std::byte *const staged = view.stream.stage(0, never.data(), wanted * bytes);
-    if (staged == nullptr) {
-      return;
-    }
-    std::fill_n(reinterpret_cast<float *>(staged), wanted, -std::numeric_limits<float>::infinity());
-    view.stream.send(0);
-    neverWritten = wanted;
-  }
-  exclusions.clear();
-  for (size_t i = 0; i < excluded.size(); ++i) {
-    const Excluded &each = excluded[i];
-    if (i > 0 && excluded[i - 1] == Excluded{each.token, each.row - 1}) {
-      ++exclusions.back().rows;
-    } else {
-      const auto element = static_cast<uint64_t>(each.row * vocabulary + each.token);
-      exclusions.push_back({selectedLogits.data() + element * bytes, never.data(), 1, bytes,
-                            static_cast<uint64_t>(vocabulary) * bytes, bytes});
-    }
-  }
-  view.stream.copy(exclusions);
+  void *const operands[] = {selectedLogits.data(), excludedElements.data()};
+  const HeddleKernelContext context = {operands, nullptr, nullptr};
+  const auto count = static_cast<int64_t>(excluded.size());
+  view.stream.launch(0, {exclusion, nullptr, &context, {0, count}, {0, 1}, 1, 0}, nullptr);
 }
 
 /// Computes the logits of some rows. `before` is the number of rows of the ranges before these.

@@ -35,7 +35,8 @@ struct Selections {
   bool isSelected(int64_t row) const { return sink->wantsRow(row) && sink->bestNeeded(row) >= 0; }
   /// Passes the rows to the sink once, after the run was finished or the rows were fetched.
   void deliver();
-  /// Returns where the device has the best token of a row; null if it selects none.
+  /// Return where the device has the pairs of a row, and its best token; null if it selects none.
+  const std::byte *pairsOf(int64_t row) const;
   const std::byte *bestToken(int64_t row) const;
   /// Returns the best token of a row for which that is not null, after the run was finished.
   int32_t bestTokenFound(int64_t row) const;
@@ -49,8 +50,10 @@ private:
 /// were computed as a whole, and are passed on in the same chunks.
 class Projection : public RunTail {
 public:
-  /// `output` is the logits, [tokens, vocabulary]; the plan must outlive this object.
-  Projection(const Plan &plan, const PlannedOutput &output, int64_t vocabulary, int lanes);
+  /// `output` is the logits, [tokens, vocabulary]; the plan and the program must outlive this
+  /// object.
+  Projection(const Plan &plan, const PlannedOutput &output, const DeviceProgram &program,
+             int64_t vocabulary, int lanes);
   Projection() = default;
   Projection(Projection &&other) noexcept;
   Projection &operator=(Projection &&other) noexcept;
@@ -62,10 +65,9 @@ public:
   static bool canCut(const PlannedDispatch &dispatch);
 
   /// Prepares for a run of `rows` rows, which will fill `selections`. Fails only if memory runs
-  /// out. If `follows`, the run reads tokens that the run before it selects: their memory must not
-  /// grow.
-  Status begin(LogitsSink &sink, int64_t rows, DeviceStream &stream, Selections &selections,
-               bool follows);
+  /// out. The run may read what the run before it selects.
+  Status begin(LogitsSink &sink, int64_t rows, DeviceStream &stream, Selections &selections);
+  void send(DeviceStream &stream) override;
   void run(int lane, const RunView &view) override;
 
   /// Returns, after begin(), the rows that will be computed: those that the sink wants, and short
@@ -83,7 +85,7 @@ private:
   /// Returns the tokens of a chunk.
   Range chunkOf(int64_t number) const;
   void splitRows();
-  Status reserveSelection(DeviceStream &stream, bool follows);
+  Status reserveSelection(DeviceStream &stream);
   /// Returns the number of rows of a chunk in memory.
   int64_t rowsOfChunk() const;
   void addRow(std::vector<Range> &list, int64_t row) const;
@@ -97,6 +99,7 @@ private:
   void deliver(int lane, int64_t chunk, DeviceStream &stream, const float *values, int64_t stride);
 
   const Plan *plan = nullptr;
+  const DeviceKernel *exclusion = nullptr;
   uint32_t buffer = 0;
   int64_t vocabulary = 0;
   int64_t chunks = 0;
@@ -114,19 +117,12 @@ private:
   int64_t selectable = 0;
   /// The logits of all rows of `selections`, and the pairs selected from them.
   DeviceMemory selectedLogits;
-  /// Minus infinity, as often as there are such rows, or have been; and how many are written.
-  DeviceMemory never;
-  uint64_t neverWritten = 0;
-  /// Tokens that count as minus infinity, and the indices of their rows in that memory.
-  struct Excluded {
-    int32_t token;
-    int64_t row;
-    auto operator<=>(const Excluded &) const = default;
-  };
-  std::vector<Excluded> excluded;
+  /// Elements of these logits that count as minus infinity, those that were sent last, and where.
+  std::vector<int64_t> excluded, excludedSent;
+  DeviceMemory excludedElements;
   std::vector<int32_t> excludedOfRow;
-  std::vector<CopiedRows> exclusions;
-  DeviceMemory selectedPairs;
+  /// What the run selects, and what the run before it has selected.
+  DeviceMemory selectedPairs, selectedBefore;
   std::vector<void *> selectionOperands;
   std::atomic<int64_t> next = 0;
 };

@@ -57,6 +57,15 @@ struct IdsOnDevice {
   uint64_t rows = 0;
 };
 
+class ChunkMemory;
+
+/// Work before the dispatches of an uncut run, after everything that they read was sent.
+class RunHead {
+public:
+  virtual ~RunHead() = default;
+  virtual void run(DeviceStream &stream, const ChunkMemory &memory) = 0;
+};
+
 /// The results of a run after all its dispatches are done, for RunTail.
 struct RunView {
   DeviceStream &stream;
@@ -76,6 +85,9 @@ struct RunView {
 class RunTail {
 public:
   virtual ~RunTail() = default;
+  /// Sends, before the dispatches, what kernels of the tail read, so that all launches follow each
+  /// other.
+  virtual void send(DeviceStream &stream) = 0;
   virtual void run(int lane, const RunView &view) = 0;
 };
 
@@ -93,6 +105,7 @@ struct Run {
   int64_t longestCached = 0;
   /// Whether the run is not cut into chunks: all lanes work on all of it together.
   bool whole = false;
+  RunHead *head = nullptr;
   RunTail *tail = nullptr;
   /// The rows of Plan::deferred that the tail will ask for, in order; nullopt: any.
   std::optional<std::span<const Range>> wanted = {};

@@ -185,6 +185,26 @@ TEST_P(Selection, RunsAheadWithTheSameBits) {
   EXPECT_EQ(onCpu.steps.steps, 0);
 }
 
+/// Beam searches of all rules, over several blocks of the cache.
+TEST_P(Selection, BeamsRunAheadWithTheSameBits) {
+  std::vector<Search> list;
+  for (int32_t number = 0; number < 6; ++number) {
+    GenerationOptions options{.beam = 2 + number, .nbest = 1 + number % 2};
+    options.rules = static_cast<Rules>(number % 3);
+    options.minLength = number < 3 ? 20 : 3 * number;
+    options.maxLength = 20 + number;
+    options.suppressed = {3, 9 + number};
+    list.push_back({"beams", options});
+  }
+  list.push_back({"greedy", {.beam = 1, .maxLength = 12}});
+  Searches run(selecting, "cuda");
+  const auto waiting = run.generate(GetParam(), list, /*runAhead=*/false);
+  EXPECT_EQ(run.steps.ahead, 0);
+  EXPECT_EQ(run.generate(GetParam(), list), waiting);
+  EXPECT_EQ(run.steps.ahead, run.steps.steps - 1) << testing::PrintToString(run.steps.reasons);
+  EXPECT_GT(run.steps.ahead, 15);
+}
+
 /// The tools say whether a model selects, and what the rows of a profile were.
 TEST(SelectionTools, SayWhatIsSelected) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/marian-tiny";

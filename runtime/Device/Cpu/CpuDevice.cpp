@@ -80,6 +80,7 @@ class CpuProgram final : public DeviceProgram {
 public:
   Status load(const ProgramFile &file);
   const DeviceKernel &kernel(uint32_t number) const override { return kernels[number]; }
+  const DeviceKernel *ownKernel(OwnKernel) const override { return nullptr; }
   const std::byte *parameter(uint32_t number) const override {
     return mappedWeights + parameters->Get(number)->offset();
   }

@@ -8,10 +8,13 @@
 #include "formats/Binary/ImageCheck.h"
 #include "formats/Binary/Layout.h"
 #include "formats/Binary/Manifest_generated.h"
+#include "heddle/HypothesisOrder.h"
+#include "heddle/Selection.h"
 #include "runtime/Device/Cuda/CudaModule.h"
 #include "runtime/Device/Cuda/CudaRoofs.h"
 #include "runtime/Device/Cuda/Weights.h"
 
+#include <array>
 #include <fmt/format.h>
 #include <optional>
 
@@ -23,15 +26,21 @@ public:
   explicit CudaProgram(std::shared_ptr<CudaContext> context) : context(std::move(context)) {}
   Status load(const ProgramFile &file, Device &device, CudaRoofs &roofs);
   const DeviceKernel &kernel(uint32_t number) const override { return kernels[number]; }
+  const DeviceKernel *ownKernel(OwnKernel kernel) const override {
+    return ownKernels[static_cast<size_t>(kernel)].get();
+  }
   const std::byte *parameter(uint32_t number) const override { return weights.parameter(number); }
 
 private:
   Status loadImages(const ProgramFile &file);
   Status findKernel(const manifest::Kernel &table, uint32_t target, CudaKernel &kernel) const;
+  Status findOwnKernels();
 
   const std::shared_ptr<CudaContext> context;
   std::shared_ptr<const CudaModule> module;
   std::vector<CudaKernel> kernels;
+  /// By their OwnKernel; null if the image has none.
+  std::array<std::unique_ptr<CudaKernel>, 3> ownKernels;
   CudaWeights weights;
 };
 } // namespace
@@ -137,6 +146,39 @@ Status CudaProgram::findKernel(const manifest::Kernel &table, uint32_t target,
   return module->find((std::string(symbol) + HEDDLE_MERGE_SUFFIX).c_str(), *kernel.merge);
 }
 
+/// Finds the kernels beside those of the model, which images of older compilers lack.
+Status CudaProgram::findOwnKernels() {
+  const auto find = [&](OwnKernel number, const char *entry, int64_t threads, int64_t shared,
+                        size_t operands) -> Status {
+    auto kernel = std::make_unique<CudaKernel>();
+    kernel->name = entry;
+    kernel->threads = static_cast<unsigned>(threads);
+    kernel->shared = static_cast<unsigned>(shared);
+    kernel->operands.assign(operands, OperandKind::Elements);
+    const Status status = module->find(entry, *kernel);
+    if (status.ok()) {
+      ownKernels[static_cast<size_t>(number)] = std::move(kernel);
+    }
+    return status.code() == StatusCode::NotFound ? Status() : status;
+  };
+  HEDDLE_TRY(find(OwnKernel::OrderHypotheses, hypothesisOrderEntry, hypothesisOrderThreads,
+                  hypothesisOrderShared, 4));
+  HEDDLE_TRY(find(OwnKernel::CopyBlocks, blockCopyEntry, blockCopyThreads, blockCopyShared, 1));
+  return find(OwnKernel::ExcludeTokens, exclusionEntry, exclusionThreads, /*shared=*/0, 2);
+}
+
+/// Returns whether a model selects tokens from logits.
+static bool selects(const manifest::Manifest &model) {
+  for (const manifest::Entry *const entry : *model.entries()) {
+    for (const manifest::Port *const output : *entry->outputs()) {
+      if (output->observed() == manifest::Observed::Selection) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 Status CudaProgram::load(const ProgramFile &file, Device &device, CudaRoofs &roofs) {
   const CudaContext::Current current(*context);
   HEDDLE_TRY(loadImages(file));
@@ -145,6 +187,9 @@ Status CudaProgram::load(const ProgramFile &file, Device &device, CudaRoofs &roo
     HEDDLE_TRY(findKernel(*file.model.kernels()->Get(i), file.target, kernels[i]));
   }
   HEDDLE_TRY(describeOperands(file.model, kernels));
+  if (selects(file.model)) {
+    HEDDLE_TRY(findOwnKernels());
+  }
   HEDDLE_TRY(weights.upload(file, *context, device));
   roofs.add(file.model.targets()->Get(file.target)->string_view(), module);
   return {};

@@ -259,7 +259,7 @@ ModelSpec generatingModel();
 ModelSpec groupedModel();
 
 /// The number of best tokens that selecting models select.
-inline constexpr int selected = 8;
+inline constexpr int selected = 24;
 
 /// Returns a model that generates with a selection of tokens (heddle/Selection.h).
 ModelSpec selecting(ModelSpec spec);

@@ -67,6 +67,59 @@ TEST(BlockTable, OwnsWhatItSharedAfterACopyOfEveryBlock) {
   EXPECT_EQ(pool.inUse(), 0);
 }
 
+/// Each of two hypotheses has two forks, which turn out to continue others than those they are of.
+/// The last block is full or not, and the first ones may have been given back.
+TEST(BlockTable, FollowsWhatADeviceChooses) {
+  for (const int64_t length : {3 * HEDDLE_BLOCK, 2 * HEDDLE_BLOCK + 3}) {
+    for (const int64_t unread : {int64_t(0), int64_t(HEDDLE_BLOCK)}) {
+      SCOPED_TRACE(testing::Message() << length << " " << unread);
+      CacheBudget budget{100 * blockBytes};
+      BlockPool pool = makePool(budget);
+      std::vector<BlockTable> parents(2), forks(4);
+      for (BlockTable &parent : parents) {
+        parent.extend(pool, length);
+      }
+      for (size_t i = 0; i < forks.size(); ++i) {
+        forks[i].shareWith(pool, parents[i / 2]);
+        forks[i].extendApart(pool);
+        EXPECT_EQ(forks[i].length(), length + 1);
+      }
+      EXPECT_EQ(pool.inUse(), 6 + 4);
+      const std::vector<int32_t> unused = {forks[0].blocks().back(), forks[1].blocks().back(),
+                                           forks[2].blocks().back(), forks[3].blocks().back()};
+      parents[1].dropBefore(pool, unread);
+      const bool isPartial = parents[0].partialBlock() >= 0;
+      const size_t chosen[] = {1, 1, 0, 1};
+      const bool isFirst[] = {true, false, true, false};
+      for (size_t i = 0; i < forks.size(); ++i) {
+        const BlockTable &parent = parents[chosen[i]];
+        forks[i].follow(pool, parent, isFirst[i]);
+        std::vector<int32_t> expected(parent.blocks().begin(), parent.blocks().end());
+        if (!isPartial) {
+          expected.push_back(unused[i]);
+        } else if (!isFirst[i]) {
+          expected.back() = unused[i];
+        }
+        EXPECT_EQ(std::vector<int32_t>(forks[i].blocks().begin(), forks[i].blocks().end()),
+                  expected);
+      }
+      for (BlockTable &parent : parents) {
+        parent.clear(pool);
+      }
+      // Three whole blocks of either and one for each fork; or two whole ones of either, two last
+      // ones, and the copies of two forks. Those that were given back are gone.
+      EXPECT_EQ(pool.inUse(), (isPartial ? 8 : 10) - (unread == 0 ? 0 : 1));
+      // The others do not notice what one of them does.
+      forks[0].clear(pool);
+      forks[1].extend(pool, HEDDLE_BLOCK);
+      for (BlockTable &fork : forks) {
+        fork.clear(pool);
+      }
+      EXPECT_EQ(pool.inUse(), 0);
+    }
+  }
+}
+
 TEST(BlockTable, CopiesAtMostTheLastBlockOfAFork) {
   CacheBudget budget{100 * blockBytes};
   BlockPool pool = makePool(budget);

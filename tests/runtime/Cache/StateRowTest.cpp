@@ -44,6 +44,30 @@ TEST(StateRow, IsOfOnePositionOfAllStates) {
   EXPECT_EQ(pool.memory(1) - pool.memory(0), 5 * int64_t(sizeof(float)));
 }
 
+/// Of two rows that continue a third, one takes its block, and the other has one of its own, into
+/// which a device copies.
+TEST(StateRow, FollowsWhatADeviceChooses) {
+  CacheBudget budget{10 * blockBytes};
+  BlockPool pool = makePool(budget);
+  StateRow parent, other, first, second;
+  parent.change(pool);
+  other.change(pool);
+  for (StateRow *const row : {&first, &second}) {
+    row->shareWith(pool, other);
+    row->changeApart(pool);
+  }
+  EXPECT_EQ(pool.inUse(), 4);
+  const int32_t own = second.block();
+  first.follow(pool, parent);
+  EXPECT_EQ(first.block(), parent.block());
+  EXPECT_EQ(second.block(), own);
+  EXPECT_EQ(pool.inUse(), 3);
+  for (StateRow *const row : {&parent, &other, &first, &second}) {
+    row->clear(pool);
+  }
+  EXPECT_EQ(pool.inUse(), 0);
+}
+
 TEST(StateRow, IsCopiedByWhoeverChangesItFirst) {
   CacheBudget budget{10 * blockBytes};
   BlockPool pool = makePool(budget);

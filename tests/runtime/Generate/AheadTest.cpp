@@ -18,12 +18,13 @@ constexpr std::string_view theReason = "the test says so";
 
 /// A decoder that selects, and a search over it.
 struct Trial {
-  Trial(HashModel model, bool isAhead, int64_t capacity = 0, BatchBounds bounds = 1000)
+  Trial(HashModel model, bool isAhead, int64_t capacity = 0, BatchBounds bounds = 1000,
+        const GenerationDefaults &defaults = hashDefaults())
       : decoder(selecting(FakeDecoder(model, 1, capacity))) {
     bounds.neverAhead = isAhead ? "" : theReason;
     GenerationLimits limits = limitsOf(decoder);
     limits.hasText = true;
-    search.emplace(decoder, hashDefaults(), limits, bounds,
+    search.emplace(decoder, defaults, limits, bounds,
                    [] { return std::make_unique<PieceStream>(); });
   }
 
@@ -105,6 +106,22 @@ GenerationRequest greedy(int number, int32_t maxLength = 15) {
   return request;
 }
 
+/// Returns beam searches whose hypotheses a device orders.
+GenerationRequest beamed(int number, int32_t maxLength = 15) {
+  GenerationRequest request = greedy(number, maxLength);
+  request.options.stop.clear();
+  request.options.beam = 2 + number % 7;
+  request.options.nbest = 1 + number % 2;
+  request.options.lengthPenalty = 0.5F * static_cast<float>(number % 4);
+  request.options.earlyStopping = static_cast<EarlyStopping>(number % 3);
+  return request;
+}
+
+/// Returns both kinds.
+GenerationRequest mixed(int number, int32_t maxLength = 15) {
+  return number % 3 == 1 ? beamed(number, maxLength) : greedy(number, maxLength);
+}
+
 const HashModel models[] = {{.vocabulary = 1600}, {.vocabulary = 40, .levels = 2}};
 } // namespace
 
@@ -136,6 +153,77 @@ TEST(Ahead, GivesTheSameResultsAndEvents) {
         EXPECT_EQ(generateAlone(decoder, greedy(number)), ahead.results.at(number).hypotheses);
       }
     }
+  }
+}
+
+/// Ends after every other token too: finished hypotheses leave places for others.
+TEST(Ahead, BeamsGiveTheSameResultsAndEvents) {
+  constexpr int count = 42;
+  for (const HashModel &model : models) {
+    for (const bool hasManyEnds : {false, true}) {
+      SCOPED_TRACE(testing::Message() << model.vocabulary << " " << hasManyEnds);
+      const auto requestOf = [&](int number) {
+        GenerationRequest request = beamed(number);
+        request.options.beam =
+            hasManyEnds ? std::min(*request.options.beam, 6) : request.options.beam;
+        return request;
+      };
+      GenerationDefaults defaults = hashDefaults();
+      if (hasManyEnds) {
+        defaults.end = {2, 7, 11};
+      }
+      Trial ahead(model, true, 0, 5000, defaults), usual(model, false, 0, 5000, defaults);
+      for (Trial *const run : {&ahead, &usual}) {
+        for (int number = 0; number < count; ++number) {
+          run->add(requestOf(number));
+        }
+        run->finishAll();
+      }
+      expectSame(ahead, usual);
+      EXPECT_EQ(ahead.events, usual.events);
+      EXPECT_EQ(ahead.decoder.stepsAhead, ahead.decoder.steps - 1);
+      EXPECT_GT(ahead.decoder.searchesOrdered, 5 * count);
+      EXPECT_TRUE(ahead.search->stepUse().reasons.empty())
+          << testing::PrintToString(ahead.search->stepUse().reasons);
+    }
+  }
+}
+
+/// A device may have code that selects, but does not order.
+TEST(Ahead, BeamsWaitIfTheDecoderDoesNotOrder) {
+  Trial ahead(models[0], true), usual(models[0], false);
+  ahead.decoder.orders = false;
+  for (Trial *const run : {&ahead, &usual}) {
+    for (int number = 0; number < 4; ++number) {
+      run->add({.source = sourceOf(number),
+                .options = {.beam = 1, .minLength = 10, .maxLength = 10, .events = true}});
+    }
+    run->add({.source = sourceOf(9), .options = {.beam = 2, .minLength = 4, .maxLength = 4}});
+    run->finishAll();
+  }
+  expectSame(ahead, usual);
+  EXPECT_EQ(ahead.events, usual.events);
+  EXPECT_EQ(ahead.decoder.searchesOrdered, 0);
+  EXPECT_EQ(ahead.decoder.stepsAhead, 10 - 4);
+  EXPECT_EQ(ahead.search->stepUse().reasons, std::vector<std::string>{"hypotheses are compared"});
+}
+
+/// More tokens than one block of a device orders, and more than it selects of a row.
+TEST(Ahead, WideBeamsWait) {
+  for (const auto &[beam, reason] :
+       {std::pair(12, ""), std::pair(24, "too many hypotheses are compared"),
+        std::pair(40, "logits are copied")}) {
+    SCOPED_TRACE(beam);
+    Trial ahead(models[0], true), usual(models[0], false);
+    for (Trial *const run : {&ahead, &usual}) {
+      run->decoder.selects = 64;
+      run->add({.source = sourceOf(1), .options = {.beam = beam, .minLength = 6, .maxLength = 6}});
+      run->finishAll();
+    }
+    expectSame(ahead, usual);
+    const std::vector<std::string> &reasons = ahead.search->stepUse().reasons;
+    EXPECT_EQ(reasons,
+              *reason == 0 ? std::vector<std::string>() : std::vector<std::string>{reason});
   }
 }
 
@@ -195,7 +283,7 @@ TEST(Ahead, AFullCacheIsRespected) {
     Trial ahead(models[0], true, capacity), usual(models[0], false, capacity);
     for (Trial *const run : {&ahead, &usual}) {
       for (int number = 0; number < 8; ++number) {
-        run->add(greedy(number, 12));
+        run->add(mixed(number, 12));
       }
       run->finishAll();
     }
@@ -213,7 +301,6 @@ struct Case {
   std::function<void(GenerationRequest &)> set;
 };
 const Case cases[] = {
-    {"beams", "hypotheses are compared", [](auto &request) { request.options.beam = 2; }},
     {"top", "tokens are drawn",
      [](auto &request) {
        request.options.sample = true;
@@ -293,6 +380,7 @@ TEST(Ahead, AlternativesRunAheadOnceTheyHaveParted) {
   expectSame(ahead, usual);
   EXPECT_EQ(ahead.events, usual.events);
   EXPECT_EQ(ahead.decoder.stepsAhead, ahead.decoder.steps - 2);
+  EXPECT_EQ(ahead.search->stepUse().reasons, std::vector<std::string>{"alternatives part"});
 }
 
 /// Requests wait one step at most, and those that have no room let the others run ahead.
@@ -375,7 +463,7 @@ TEST(Ahead, MemoryMayRunOutAtTheEndOfAStep) {
     Trial run(models[0], true), usual(models[0], false);
     for (Trial *const each : {&run, &usual}) {
       for (int number = 0; number < 5; ++number) {
-        each->add(greedy(number));
+        each->add(mixed(number));
       }
     }
     for (int step = 0; step < failing; ++step) {
@@ -399,7 +487,7 @@ TEST(Ahead, MemoryMayRunOutAtTheEndOfAStep) {
 TEST(Ahead, NothingIsLostWhenMemoryRunsOut) {
   Trial usual(models[0], false);
   for (int number = 0; number < 10; ++number) {
-    usual.add(greedy(number));
+    usual.add(mixed(number));
   }
   usual.finishAll();
   int thrown = 0;
@@ -407,7 +495,7 @@ TEST(Ahead, NothingIsLostWhenMemoryRunsOut) {
     SCOPED_TRACE(calls);
     Trial run(models[0], true, 0, 25);
     for (int number = 0; number < 10; ++number) {
-      run.add(greedy(number));
+      run.add(mixed(number));
     }
     run.decoder.throwAfter(calls);
     while (!run.search->idle()) {
@@ -429,11 +517,12 @@ TEST(Ahead, NothingIsLostWhenMemoryRunsOut) {
 TEST(Ahead, Soak) {
   constexpr int kinds = 50;
   const auto kindOf = [](int number) {
-    GenerationRequest request = greedy(number);
+    GenerationRequest request = mixed(number);
     request.options.events = true;
     if (number % 10 == 7) {
       request.options.stop.clear();
       request.options.beam = 3;
+      request.options.noRepeatNgram = 2;
     }
     return request;
   };

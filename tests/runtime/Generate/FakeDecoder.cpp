@@ -5,8 +5,10 @@
 
 #include "runtime/Kernels/LogSumExp.h"
 #include "runtime/Kernels/TopK.h"
+#include "tests/runtime/Artifact/OrderReference.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -260,7 +262,14 @@ void FakeDecoder::attend(std::span<const Row> rows, AttentionWeights &attention)
 }
 
 /// Returns the tokens of an extension, which may be the best token of the last step.
-Result<std::vector<int32_t>> FakeDecoder::tokensOf(const Extension &extension) const {
+Result<std::vector<int32_t>> FakeDecoder::tokensOf(const Extension &extension) {
+  if (extension.order != nullptr) {
+    // order() has appended it.
+    std::vector<int32_t> &own = texts.at(extension.hypothesis).tokens;
+    const int32_t token = own.back();
+    own.pop_back();
+    return std::vector{token};
+  }
   if (extension.bestOf < 0) {
     EXPECT_FALSE(extension.tokens.empty());
     return std::vector(extension.tokens.begin(), extension.tokens.end());
@@ -272,12 +281,73 @@ Result<std::vector<int32_t>> FakeDecoder::tokensOf(const Extension &extension) c
   return std::vector{lastRows[row].best.front().token};
 }
 
+/// Orders the continuations of a search, whose extensions are the first ones, and makes each text
+/// that of the hypothesis which it continues.
+Status FakeDecoder::order(std::span<const Extension> extensions) {
+  const BeamOrder &search = *extensions.front().order;
+  EXPECT_EQ(search.sums.size(), search.hypotheses.size());
+  std::vector<float> pairs;
+  size_t best = 0;
+  size_t pieces = 0;
+  for (size_t i = 0; i < search.hypotheses.size(); ++i) {
+    const Row &row = lastRows.at(static_cast<size_t>(search.firstRow) + i);
+    EXPECT_EQ(row.tokens, texts.at(search.hypotheses[i]).tokens);
+    best = row.best.size();
+    pieces = row.pieces.size() / selectedPair;
+    pairs.insert(pairs.end(), row.pieces.begin(), row.pieces.end());
+    for (const SelectedToken &each : row.best) {
+      pairs.insert(pairs.end(), {each.logit, std::bit_cast<float>(each.token)});
+    }
+  }
+  if (static_cast<int64_t>(search.hypotheses.size() * best) > mostContinuations) {
+    return HEDDLE_ERROR(Unsupported, "too many continuations");
+  }
+  const HeddleOrderedSearch described = {
+      .pairs = pairs.data(),
+      .pitch = static_cast<int64_t>((pieces + best) * selectedPair * sizeof(float)),
+      .chunks = static_cast<int64_t>(pieces),
+      .best = static_cast<int64_t>(best),
+      .hypotheses = static_cast<int64_t>(search.hypotheses.size()),
+      .wanted = search.wanted,
+      .width = search.width,
+      .refills = search.refillsPlaces ? 1 : 0,
+      .sums = search.sums.data(),
+      .ends = search.ends.data(),
+      .end_count = static_cast<int64_t>(search.ends.size()),
+      .banned = search.banned.data(),
+      .banned_count = static_cast<int64_t>(search.banned.size()),
+      .first_row = 0,
+      .first_slot = 0,
+      .whole_blocks = 0,
+      .has_partial = 0};
+  const OrderedContinuations found(described);
+  found.fill([&](int64_t place, const OrderedSlot &slot) {
+    const Extension &extension = extensions[static_cast<size_t>(place)];
+    EXPECT_EQ(extension.order, &search);
+    Text &text = texts.at(extension.hypothesis);
+    text.tokens = texts.at(search.hypotheses[static_cast<size_t>(slot.hypothesis)]).tokens;
+    text.tokens.push_back(slot.token);
+    text.isOpen = true;
+  });
+  ++searchesOrdered;
+  return {};
+}
+
+void FakeDecoder::settle(std::span<const SettledExtension> extensions) {
+  for (const SettledExtension &each : extensions) {
+    Text &text = texts.at(each.hypothesis);
+    EXPECT_TRUE(std::exchange(text.isOpen, false));
+    std::vector<int32_t> expected = texts.at(each.parent).tokens;
+    expected.push_back(each.token);
+    EXPECT_EQ(text.tokens, expected) << "the search and the device have decided differently";
+  }
+}
+
 Result<StepId> FakeDecoder::begin(std::span<const Extension> extensions, LogitsSink &sink,
                                   AttentionWeights *attention) {
   call();
   // Only steps that follow another one begin while that is under way.
-  const bool follows = std::any_of(extensions.begin(), extensions.end(),
-                                   [](const Extension &each) { return each.bestOf >= 0; });
+  const bool follows = std::ranges::any_of(extensions, &Extension::follows);
   EXPECT_EQ(begun.size(), follows ? 1U : 0U);
   int64_t positions = blocksInUse();
   for (const Extension &extension : extensions) {
@@ -292,9 +362,16 @@ Result<StepId> FakeDecoder::begin(std::span<const Extension> extensions, LogitsS
     }
   }
   std::vector<Row> rows;
-  for (const Extension &extension : extensions) {
+  const BeamOrder *last = nullptr;
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    const Extension &extension = extensions[i];
+    if (extension.order != nullptr && extension.order != last) {
+      HEDDLE_TRY(order(extensions.subspan(i)));
+    }
+    last = extension.order;
     HEDDLE_ASSIGN(const std::vector<int32_t> tokens, tokensOf(extension));
     Text &text = texts.at(extension.hypothesis);
+    EXPECT_EQ(text.isOpen, extension.order != nullptr);
     const std::vector<int32_t> &source = sources.at(text.source);
     for (const int32_t token : tokens) {
       text.tokens.push_back(token);

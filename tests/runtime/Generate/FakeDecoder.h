@@ -50,6 +50,10 @@ public:
   Status finish(StepId step) override;
   void drop(StepId step) override;
   bool runsAhead() const override { return selects > 0; }
+  std::string_view reasonAgainstOrders() const override {
+    return orders ? "" : "hypotheses are compared";
+  }
+  void settle(std::span<const SettledExtension> extensions) override;
   /// Returns the positions of sources and hypotheses; nothing is shared.
   int64_t blocksInUse() const override;
 
@@ -68,12 +72,15 @@ public:
   /// The number of best tokens that it selects, as a device with its own memory does; 0: it
   /// delivers logits. And the rows that it has selected from and delivered so far.
   int64_t selects = 0;
+  /// Whether it orders hypotheses.
+  bool orders = true;
   int64_t selectedRows = 0;
   int64_t deliveredRows = 0;
   int64_t mostRows = 0;
   int64_t steps = 0;
   /// The steps that began while another one was under way, and those whose results nobody took.
   int64_t stepsAhead = 0;
+  int64_t searchesOrdered = 0;
   int64_t stepsDropped = 0;
   /// Makes the next finish() fail with this status.
   Status nextFailure = {};
@@ -82,6 +89,8 @@ private:
   struct Text {
     SourceId source;
     std::vector<int32_t> tokens;
+    /// Whether it continues one of several hypotheses, and settle() has not said which.
+    bool isOpen = false;
   };
   struct Row {
     std::vector<int32_t> source;
@@ -99,7 +108,8 @@ private:
     std::vector<Row> rows;
   };
   void call();
-  Result<std::vector<int32_t>> tokensOf(const Extension &extension) const;
+  Result<std::vector<int32_t>> tokensOf(const Extension &extension);
+  Status order(std::span<const Extension> extensions);
   void select(std::vector<Row> &rows, LogitsSink &sink);
   void deliver(const std::vector<Row> &rows, LogitsSink &sink) const;
   void attend(std::span<const Row> rows, AttentionWeights &attention) const;

@@ -12,7 +12,7 @@ using namespace heddle;
 static constexpr int64_t selects = 24;
 
 /// Two models, one with pieces and one with ties in its logits.
-static const HashModel models[] = {{.vocabulary = 1600}, {.vocabulary = 40, .levels = 2}};
+static const HashModel models[] = {{.vocabulary = 1600}, {.vocabulary = 1100, .levels = 2}};
 
 namespace {
 /// A request, and whether its search needs no logits.
@@ -77,7 +77,7 @@ static const Case cases[] = {
      false, "a shortlist allows some tokens only"},
     {"many",
      [](GenerationRequest &request) {
-       for (int32_t token = 10; token < 30; ++token) {
+       for (int32_t token = 10; token < 1040; ++token) {
          request.options.suppressed.push_back(token);
        }
      },

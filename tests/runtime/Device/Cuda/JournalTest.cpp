@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
 /// The exact calls of one decoder step, to detect changes of their number.
+#include "heddle/Generation.h"
 #include "runtime/Session/PagedDecoder.h"
 #include "tests/runtime/Device/Cuda/GpuModel.h"
 #include "tests/runtime/Session/DecodedLogits.h"
@@ -160,6 +161,42 @@ cuEventSynchronize()
   const std::string ofThree = journalOfFifthAhead(*decoder, 3);
   EXPECT_NE(ofThree.find("cuMemcpy2DAsync_v2(3 rows of 4)\n"), std::string::npos) << ofThree;
   EXPECT_EQ(std::ranges::count(ofThree, '\n'), std::ranges::count(expected, '\n')) << ofThree;
+}
+
+/// A step of beam searches, too, is one graph that is launched before the host waits; the kernels
+/// that order hypotheses and copy their blocks are in it, and what they read is one more copy.
+TEST_F(Journal, OfAStepOfBeamsAhead) {
+  ASSERT_NO_FATAL_FAILURE(open(selectingModel()));
+  Result<Generator> generator = Generator::create(*compiled, {.session = {.cacheBytes = 1 << 20}});
+  ASSERT_TRUE(generator.ok()) << generator.status().message();
+  for (const int32_t beam : {4, 3}) {
+    ASSERT_TRUE(
+        generator->add({.source = {4, 5, 6}, .options = {.beam = beam, .maxLength = 20}}).ok());
+  }
+  std::string journal;
+  for (int step = 0; step < 10; ++step) {
+    EmulatedGpu::get().record();
+    ASSERT_TRUE(generator->step().ok());
+    journal = withoutContexts(EmulatedGpu::get().journal());
+  }
+  EXPECT_EQ(generator->stepUse().ahead, 10) << testing::PrintToString(generator->stepUse().reasons);
+  EXPECT_EQ(journal, R"(cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(640)
+cuEventRecord()
+cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(896)
+cuEventRecord()
+cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(704)
+cuEventRecord()
+cuEventSynchronize()
+cuMemcpyHtoDAsync_v2(2064)
+cuEventRecord()
+cuGraphLaunch(10 launches)
+cuMemcpy2DAsync_v2(7 rows of 88)
+cuEventRecord()
+cuEventSynchronize()
+)");
 }
 
 /// Decodes a token for each of some hypotheses.
