@@ -254,14 +254,14 @@ def check(folder):
         if changed:
             wrong.append(f"{name}: {changed} of {sentences} sentences have other bits alone")
         rows.append([name, f"{worst:.1e}", f"{sentences - changed} of {sentences}"])
-    if (folder.path / "dates.so").exists():
+    for beam in (1, 4) if (folder.path / "dates.so").exists() else ():
         answers = [folder.heddle("generate", folder.path / "dates.so", "--input",
-                                 folder.path / "dates.txt", "--device", device)
+                                 folder.path / "dates.txt", "--beam", beam, "--device", device)
                    for device in ("cuda", "cpu")]
         same = answers[0] == answers[1]
-        rows.append(["dates, greedy", "", "the CPU's answers" if same else "other answers"])
+        rows.append([f"dates, beam {beam}", "", "the CPU's answers" if same else "other answers"])
         if not same:
-            wrong.append("dates: other answers than on the CPU")
+            wrong.append(f"dates, beam {beam}: other answers than on the CPU")
     return rows, wrong
 
 

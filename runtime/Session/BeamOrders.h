@@ -61,7 +61,7 @@ private:
 
   const DeviceKernel *order = nullptr;
   const DeviceKernel *copyBlocks = nullptr;
-  /// Of histories, and of states.
+  /// Those of histories, then of states.
   std::array<OrderedCaches, 2> caches;
   size_t idsInput = 0;
   /// Their pointers to lists are offsets until they are sent.

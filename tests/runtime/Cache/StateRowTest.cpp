@@ -44,8 +44,8 @@ TEST(StateRow, IsOfOnePositionOfAllStates) {
   EXPECT_EQ(pool.memory(1) - pool.memory(0), 5 * int64_t(sizeof(float)));
 }
 
-/// Of two rows that continue a third, one takes its block, and the other has one of its own, into
-/// which a device copies.
+/// One of two rows that continue a third takes its block; the other has one of its own, into which a
+/// device copies.
 TEST(StateRow, FollowsWhatADeviceChooses) {
   CacheBudget budget{10 * blockBytes};
   BlockPool pool = makePool(budget);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Searches whose steps begin before the one before them has ended, over a decoder that selects
-/// tokens as a device with its own memory does: the same results and events as without, whatever
-/// ends, joins, leaves and fails in between.
-#include "tests/runtime/Generate/PieceTexts.h"
-#include "tests/runtime/Generate/Requests.h"
+/// Searches whose steps begin before the one before them has ended: the same results and events as
+/// without, whatever ends, joins, leaves and fails in between.
+#include "tests/runtime/Generate/AheadTrial.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,118 +10,6 @@
 #include <new>
 
 using namespace heddle;
-
-namespace {
-constexpr std::string_view theReason = "the test says so";
-
-/// A decoder that selects, and a search over it.
-struct Trial {
-  Trial(HashModel model, bool isAhead, int64_t capacity = 0, BatchBounds bounds = 1000,
-        const GenerationDefaults &defaults = hashDefaults())
-      : decoder(selecting(FakeDecoder(model, 1, capacity))) {
-    bounds.neverAhead = isAhead ? "" : theReason;
-    GenerationLimits limits = limitsOf(decoder);
-    limits.hasText = true;
-    search.emplace(decoder, defaults, limits, bounds,
-                   [] { return std::make_unique<PieceStream>(); });
-  }
-
-  static FakeDecoder selecting(FakeDecoder decoder) {
-    decoder.selects = 24;
-    return decoder;
-  }
-
-  void add(GenerationRequest request) {
-    const Result<int64_t> id = search->add(std::move(request));
-    ASSERT_TRUE(id.ok()) << id.status().message();
-  }
-
-  /// Takes a step, and its results and events.
-  Status step() {
-    Result<std::vector<GenerationResult>> step = search->step();
-    for (const TokenEvent &event : search->takeEvents()) {
-      std::string line = std::to_string(event.id) + ":";
-      for (const int32_t token : event.tokens) {
-        line += " " + std::to_string(token);
-      }
-      events.push_back(line + " '" + event.text + "' " + std::string(finishName(event.finish)));
-    }
-    if (!step.ok()) {
-      return step.status();
-    }
-    for (GenerationResult &result : *step) {
-      EXPECT_FALSE(results.contains(result.id));
-      results[result.id] = std::move(result);
-    }
-    return {};
-  }
-  void finishAll() {
-    while (!search->idle()) {
-      const Status status = step();
-      ASSERT_TRUE(status.ok()) << status.message();
-    }
-    EXPECT_EQ(decoder.blocksInUse(), 0);
-  }
-
-  FakeDecoder decoder;
-  std::optional<BatchSearch> search;
-  std::map<int64_t, GenerationResult> results;
-  std::vector<std::string> events;
-};
-
-/// Expects the same statuses and hypotheses.
-void expectSame(const Trial &found, const Trial &expected) {
-  ASSERT_EQ(found.results.size(), expected.results.size());
-  for (const auto &[id, result] : expected.results) {
-    SCOPED_TRACE(id);
-    EXPECT_EQ(found.results.at(id).status.message(), result.status.message());
-    EXPECT_EQ(found.results.at(id).hypotheses, result.hypotheses);
-  }
-}
-
-/// Returns greedy searches of all kinds whose tokens a device selects. They end at different steps.
-GenerationRequest greedy(int number, int32_t maxLength = 15) {
-  GenerationRequest request{.source = sourceOf(number)};
-  GenerationOptions &options = request.options;
-  options.beam = 1;
-  options.rules = static_cast<Rules>(number % 3);
-  options.maxLength = maxLength - number % 4;
-  options.events = number % 5 != 0;
-  options.tokenScores = number % 2 == 0;
-  options.topScores = number % 4;
-  if (number % 4 == 1) {
-    request.prefix = {5, static_cast<int32_t>(3 + number % 30)};
-  }
-  if (number % 6 == 2) {
-    options.minLength = 6;
-  }
-  if (number % 7 == 3) {
-    options.suppressed = {4, 7, 9};
-  }
-  if (number % 5 == 4) {
-    options.stop = {"ba", "a a", "c"};
-  }
-  return request;
-}
-
-/// Returns beam searches whose hypotheses a device orders.
-GenerationRequest beamed(int number, int32_t maxLength = 15) {
-  GenerationRequest request = greedy(number, maxLength);
-  request.options.stop.clear();
-  request.options.beam = 2 + number % 7;
-  request.options.nbest = 1 + number % 2;
-  request.options.lengthPenalty = 0.5F * static_cast<float>(number % 4);
-  request.options.earlyStopping = static_cast<EarlyStopping>(number % 3);
-  return request;
-}
-
-/// Returns both kinds.
-GenerationRequest mixed(int number, int32_t maxLength = 15) {
-  return number % 3 == 1 ? beamed(number, maxLength) : greedy(number, maxLength);
-}
-
-const HashModel models[] = {{.vocabulary = 1600}, {.vocabulary = 40, .levels = 2}};
-} // namespace
 
 TEST(Ahead, GivesTheSameResultsAndEvents) {
   constexpr int count = 40;
@@ -153,77 +39,6 @@ TEST(Ahead, GivesTheSameResultsAndEvents) {
         EXPECT_EQ(generateAlone(decoder, greedy(number)), ahead.results.at(number).hypotheses);
       }
     }
-  }
-}
-
-/// Ends after every other token too: finished hypotheses leave places for others.
-TEST(Ahead, BeamsGiveTheSameResultsAndEvents) {
-  constexpr int count = 42;
-  for (const HashModel &model : models) {
-    for (const bool hasManyEnds : {false, true}) {
-      SCOPED_TRACE(testing::Message() << model.vocabulary << " " << hasManyEnds);
-      const auto requestOf = [&](int number) {
-        GenerationRequest request = beamed(number);
-        request.options.beam =
-            hasManyEnds ? std::min(*request.options.beam, 6) : request.options.beam;
-        return request;
-      };
-      GenerationDefaults defaults = hashDefaults();
-      if (hasManyEnds) {
-        defaults.end = {2, 7, 11};
-      }
-      Trial ahead(model, true, 0, 5000, defaults), usual(model, false, 0, 5000, defaults);
-      for (Trial *const run : {&ahead, &usual}) {
-        for (int number = 0; number < count; ++number) {
-          run->add(requestOf(number));
-        }
-        run->finishAll();
-      }
-      expectSame(ahead, usual);
-      EXPECT_EQ(ahead.events, usual.events);
-      EXPECT_EQ(ahead.decoder.stepsAhead, ahead.decoder.steps - 1);
-      EXPECT_GT(ahead.decoder.searchesOrdered, 5 * count);
-      EXPECT_TRUE(ahead.search->stepUse().reasons.empty())
-          << testing::PrintToString(ahead.search->stepUse().reasons);
-    }
-  }
-}
-
-/// A device may have code that selects, but does not order.
-TEST(Ahead, BeamsWaitIfTheDecoderDoesNotOrder) {
-  Trial ahead(models[0], true), usual(models[0], false);
-  ahead.decoder.orders = false;
-  for (Trial *const run : {&ahead, &usual}) {
-    for (int number = 0; number < 4; ++number) {
-      run->add({.source = sourceOf(number),
-                .options = {.beam = 1, .minLength = 10, .maxLength = 10, .events = true}});
-    }
-    run->add({.source = sourceOf(9), .options = {.beam = 2, .minLength = 4, .maxLength = 4}});
-    run->finishAll();
-  }
-  expectSame(ahead, usual);
-  EXPECT_EQ(ahead.events, usual.events);
-  EXPECT_EQ(ahead.decoder.searchesOrdered, 0);
-  EXPECT_EQ(ahead.decoder.stepsAhead, 10 - 4);
-  EXPECT_EQ(ahead.search->stepUse().reasons, std::vector<std::string>{"hypotheses are compared"});
-}
-
-/// More tokens than one block of a device orders, and more than it selects of a row.
-TEST(Ahead, WideBeamsWait) {
-  for (const auto &[beam, reason] :
-       {std::pair(12, ""), std::pair(24, "too many hypotheses are compared"),
-        std::pair(40, "logits are copied")}) {
-    SCOPED_TRACE(beam);
-    Trial ahead(models[0], true), usual(models[0], false);
-    for (Trial *const run : {&ahead, &usual}) {
-      run->decoder.selects = 64;
-      run->add({.source = sourceOf(1), .options = {.beam = beam, .minLength = 6, .maxLength = 6}});
-      run->finishAll();
-    }
-    expectSame(ahead, usual);
-    const std::vector<std::string> &reasons = ahead.search->stepUse().reasons;
-    EXPECT_EQ(reasons,
-              *reason == 0 ? std::vector<std::string>() : std::vector<std::string>{reason});
   }
 }
 
