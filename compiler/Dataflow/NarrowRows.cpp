@@ -127,10 +127,10 @@ void noteProducts(KernelOp kernel, FloatProducts products) {
   }
   const StringRef name = floatProductsName(products);
   auto contract = dyn_cast<ContractAttr>(kernel.getComputes());
-  if (!contract || contract.getGroups() != 1) {
+  if (!contract) {
     reportDeclined(kernel.getLoc(), passNames::narrowRows,
-                   "computed in f32: " + kernel.getComputes().getNoun() +
-                       (contract ? " of groups of columns" : "") + " has no kernel for " + name);
+                   "computed in f32: " + kernel.getComputes().getNoun() + " has no kernel for " +
+                       name);
     return;
   }
   noteFloatProducts(kernel, products);

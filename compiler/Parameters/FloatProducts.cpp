@@ -61,14 +61,14 @@ LogicalResult checkFloatProducts(dataflow::KernelOp kernel) {
   // Products that round factors to bf16 have weights stored in bf16, and a separate arithmetic.
   auto contract = dyn_cast<dataflow::ContractAttr>(kernel.getComputes());
   if (contract && products != FloatProducts::Bf16 &&
-      contract.getArithmetic() == dataflow::Arithmetic::F32 && contract.getGroups() == 1 &&
+      contract.getArithmetic() == dataflow::Arithmetic::F32 &&
       kernel.getOperandBuffer(1).getElementType().isF32()) {
     return success();
   }
   return kernel.emitOpError("has '")
          << kNote << "' = " << note << " and computes " << kernel.getComputes()
          << ", expected an attention of f32 whose scores are products, or with tf32 a product of "
-            "f32 with weights of f32, in one group";
+            "f32 with weights of f32";
 }
 
 } // namespace heddle

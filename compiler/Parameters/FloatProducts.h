@@ -21,7 +21,7 @@ void noteFloatProducts(dataflow::KernelOp kernel, FloatProducts products);
 FloatProducts floatProductsOf(dataflow::KernelOp kernel);
 
 /// Rejects an unknown note, and a note on a kernel that is neither an attention nor an f32 product
-/// with f32 weights in one group. Programs in text may contain either.
+/// with f32 weights. Programs in text may contain either.
 mlir::LogicalResult checkFloatProducts(dataflow::KernelOp kernel);
 
 } // namespace heddle

@@ -13,6 +13,11 @@
 namespace heddle {
 namespace {
 
+CodesShape inGroups(int64_t groups, CodesShape shape) {
+  shape.groups = groups;
+  return shape;
+}
+
 /// Sizes near those of tiles, slabs, groups and panels, and others.
 const CodesShape kShapes[] = {{1, 1, 1, "i8, row"},
                               {48, 64, 16, "i8, row"},
@@ -39,7 +44,14 @@ const CodesShape kShapes[] = {{1, 1, 1, "i8, row"},
                               {49, 70, 17, "i4, 8, bf16"},
                               {96, 333, 67, "i4, 40, f16"},
                               {100, 512, 66, "i4, 128"},
-                              {145, 300, 3, "i4, 128, bf16"}};
+                              {145, 300, 3, "i4, 128, bf16"},
+                              inGroups(4, {24, 12, 70, "i8, row"}),
+                              inGroups(3, {49, 77, 17, "i8, row"}),
+                              inGroups(2, {97, 96, 129, "i8, row", 195}),
+                              inGroups(2, {97, 100, 70, "i4, row, bf16"}),
+                              inGroups(3, {20, 128, 66, "i8, 64"}),
+                              inGroups(2, {50, 75, 20, "i8, 20, f16"}),
+                              inGroups(2, {100, 256, 65, "i4, 128"})};
 
 TEST(BlockIntegers, AreRightForAllSizes) {
   uint32_t seed = 0;
@@ -83,6 +95,9 @@ void expectAnyDivision(const CodesShape &shape) {
 TEST(BlockIntegers, AnyDivisionGivesTheSameBits) { expectAnyDivision({210, 90, 150, "i8, row"}); }
 TEST(BlockIntegers, AnyDivisionGivesTheSameBitsOfGroups) {
   expectAnyDivision({210, 90, 150, "i8, 32"});
+}
+TEST(BlockIntegers, AnyDivisionGivesTheSameBitsOfGroupsOfColumns) {
+  expectAnyDivision(inGroups(5, {40, 90, 150, "i8, row"}));
 }
 TEST(BlockIntegers, AnyDivisionGivesTheSameBitsOf4Bits) {
   expectAnyDivision({210, 96, 150, "i4, 32, bf16"});

@@ -26,6 +26,11 @@ ProductShape tf32x3(ProductShape shape) {
   return shape;
 }
 
+ProductShape inGroups(int64_t groups, ProductShape shape) {
+  shape.groups = groups;
+  return shape;
+}
+
 /// Sizes near those of tiles, slabs and panels, and others.
 const ProductShape kShapes[] = {{1, 1, 1},
                                 {48, 16, 16},
@@ -58,15 +63,24 @@ const ProductShape kShapes[] = {{1, 1, 1},
                                 tf32({144, 260, 20}),
                                 tf32x3({49, 31, 17}),
                                 tf32x3({97, 50, 129}),
-                                tf32x3({60, 130, 65, 132})};
+                                tf32x3({60, 130, 65, 132}),
+                                inGroups(3, {20, 33, 70}),
+                                inGroups(2, {97, 16, 130, 40}),
+                                inGroups(4, {24, 12, 16, 0, true, true}),
+                                inGroups(3, {49, 31, 70, 0, true, true}),
+                                inGroups(2, {100, 64, 129, 0, true, true}),
+                                inGroups(5, {7, 70, 20, 352, true, true}),
+                                inGroups(3, tf32({49, 31, 70})),
+                                inGroups(2, tf32x3({60, 32, 129})),
+                                inGroups(2, {50, 18, 66, 37, true, true})};
 
 TEST(BlockProduct, IsRightForAllSizes) {
   uint32_t seed = 0;
   for (const ProductShape &shape : kShapes) {
     SCOPED_TRACE(testing::Message()
                  << shape.n << " x " << shape.k << ", " << shape.rows << " rows"
-                 << (shape.isBf16 ? ", bf16" : "") << (shape.roundsRows ? " times bf16" : "") << " "
-                 << floatProductsName(shape.products).str());
+                 << (shape.isBf16 ? ", bf16" : "") << (shape.roundsRows ? " times bf16" : "")
+                 << ", groups: " << shape.groups << " " << floatProductsName(shape.products).str());
     CompiledProduct product(shape);
     const ProductOperands operands(shape, ++seed);
     const KernelLaunch launch = product.launchOfAll();
@@ -74,11 +88,11 @@ TEST(BlockProduct, IsRightForAllSizes) {
   }
 }
 
-/// Sizes near those of tiles of warpgroups: slabs of 64, 32 and 16 steps, few rows and many; and a
-/// product whose k they do not permit.
-const ProductShape kWarpgroupShapes[] = {{1, 16, 1},         {48, 64, 64},       {49, 80, 65},
-                                         {97, 512, 257},     {200, 96, 260, 99}, {192, 64, 384},
-                                         {385, 48, 129, 52}, {144, 640, 3},      {49, 40, 17}};
+/// Sizes near those of tiles of warpgroups: slabs of 64, 32 and 16 steps, few rows and many; and
+/// products whose k or groups they do not permit.
+const ProductShape kWarpgroupShapes[] = {
+    {1, 16, 1},     {48, 64, 64},       {49, 80, 65},  {97, 512, 257}, {200, 96, 260, 99},
+    {192, 64, 384}, {385, 48, 129, 52}, {144, 640, 3}, {49, 40, 17},   inGroups(2, {96, 32, 70})};
 
 TEST(BlockProduct, IsRightForAllSizesByWarpgroups) {
   uint32_t seed = 0;
@@ -89,7 +103,7 @@ TEST(BlockProduct, IsRightForAllSizesByWarpgroups) {
     CompiledProduct product(shape, "sm_90a");
     const ProductOperands operands(shape, ++seed);
     const KernelLaunch launch = product.launchOfAll();
-    EXPECT_EQ(launch.threads, shape.k % 16 == 0 ? 384U : 128U);
+    EXPECT_EQ(launch.threads, shape.k % 16 == 0 && shape.groups == 1 ? 384U : 128U);
     operands.expectRight(launch, product.run(operands, launch));
   }
 }
@@ -113,6 +127,9 @@ TEST(BlockProduct, AnyDivisionGivesTheSameBits) { expectAnyDivision({160, 45, 15
 TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfRoundedRows) {
   expectAnyDivision({160, 92, 150, 0, true, true});
 }
+TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfGroups) {
+  expectAnyDivision(inGroups(2, {90, 30, 150, 0, true, true}));
+}
 TEST(BlockProduct, AnyDivisionGivesTheSameBitsByWarpgroups) {
   expectAnyDivision({160, 96, 300, 0, true, true}, "sm_90a");
 }
@@ -135,6 +152,7 @@ void expectAnyOrder(const ProductShape &shape) {
 TEST(BlockProduct, NothingDependsOnTheOrderOfThreads) {
   expectAnyOrder({100, 40, 70});
   expectAnyOrder({100, 72, 70, 0, true, true});
+  expectAnyOrder(inGroups(2, {60, 72, 70, 0, true, true}));
   expectAnyOrder({100, 320, 70, 0, true, true});
   expectAnyOrder(tf32({100, 40, 70}));
 }

@@ -86,12 +86,12 @@ CodesOperands::CodesOperands(const CodesShape &shape, uint32_t seed)
     : CodesOperands(shape, std::mt19937(seed)) {}
 
 CodesOperands::CodesOperands(const CodesShape &shape, std::mt19937 random)
-    : ExpectedProduct(shape.rows, shape.n), shape(shape),
-      weights(shape.type, shape.n, shape.k, random),
-      panels(weights.panels(/*groupsOfColumns=*/1, shape.together())) {
+    : ExpectedProduct(shape.rows, shape.columns(), shape.groups), shape(shape),
+      weights(shape.type, shape.columns(), shape.k, random),
+      panels(weights.panels(shape.groups, shape.together())) {
   fill(rows, shape.rows * shape.rowElements(), random);
-  fill(bias, shape.n, random);
-  fill(residual, shape.rows * shape.n, random);
+  fill(bias, shape.columns(), random);
+  fill(residual, shape.rows * shape.columns(), random);
   // Rows of either sign have different codes of zero.
   for (int64_t row = 0; row < shape.rows; row += 3) {
     const auto begin = rows.begin() + row * shape.rowElements();
@@ -134,7 +134,8 @@ float CodesOperands::sumOf(int64_t row, int64_t column) const {
   }
   float sum = 0;
   for (int64_t k = 0; k < shape.k; ++k) {
-    sum = std::fma(rows[size_t(row * shape.rowElements() + k)], weights.number(column, k), sum);
+    const int64_t place = row * shape.rowElements() + column / shape.n * shape.k + k;
+    sum = std::fma(rows[size_t(place)], weights.number(column, k), sum);
   }
   return sum;
 }
@@ -144,7 +145,8 @@ float CodesOperands::sumOfIntegers(int64_t row, int64_t column) const {
   for (int64_t group = 0; group < weights.groups; ++group) {
     const int64_t begin = group * weights.shared;
     const int64_t count = std::min(weights.shared, shape.k - begin);
-    const auto from = static_cast<size_t>(row * shape.rowElements() + begin);
+    const int64_t before = row * shape.rowElements() + column / shape.n * shape.k;
+    const auto from = static_cast<size_t>(before + begin);
     const QuantizedElements elements(std::span(rows).subspan(from, size_t(count)),
                                      weights.hasZeros);
     const auto number = static_cast<size_t>(column * weights.groups + group);
@@ -164,20 +166,23 @@ float CodesOperands::sumOfIntegers(int64_t row, int64_t column) const {
 // --- the product -------------------------------------------------------------------------------
 
 static std::string programOf(const CodesShape &shape) {
-  const std::string rows = llvm::formatv(
-      "[tokens, {0}]{1}", shape.k, shape.stride == 0 ? "" : " in " + std::to_string(shape.stride));
+  const std::string rows =
+      llvm::formatv("[tokens, {0}]{1}", shape.k * shape.groups,
+                    shape.stride == 0 ? "" : " in " + std::to_string(shape.stride));
+  const std::string more = (shape.groups == 1 ? "" : ", groups = " + std::to_string(shape.groups)) +
+                           (shape.dequantises ? "" : ", arithmetic = integers");
   return llvm::formatv(R"(
 !y = !dataflow.buffer<[tokens, {0}], f32>
-dataflow.kernel @product : (!dataflow.buffer<{2}, f32>, !dataflow.buffer<[{0}, {1}], {3}>, !dataflow.buffer<[{0}], f32>, !y) -> !y
-    computes #dataflow.contract<n = {0}, k = {1}{4}> {{
+dataflow.kernel @product : (!dataflow.buffer<{3}, f32>, !dataflow.buffer<[{0}, {2}], {4}>, !dataflow.buffer<[{0}], f32>, !y) -> !y
+    computes #dataflow.contract<n = {1}, k = {2}{5}> {{
 ^bb0(%sum: f32, %bias: f32, %residual: f32):
   %0 = arith.addf %sum, %bias : f32
   %1 = arith.addf %0, %residual : f32
   dataflow.yield %1
 }
 )",
-                       shape.n, shape.k, rows, RandomCodes::nameOf(shape.type),
-                       shape.dequantises ? "" : ", arithmetic = integers");
+                       shape.columns(), shape.n, shape.k, rows, RandomCodes::nameOf(shape.type),
+                       more);
 }
 
 CompiledCodes::CompiledCodes(const CodesShape &shape, const std::string &target)
@@ -191,14 +196,15 @@ KernelOutcome CompiledCodes::run(const CodesOperands &operands, const KernelLaun
                            gpu.send(operands.bias), gpu.send(operands.residual)},
                           {gpu.send(&rows, sizeof rows)}, launch);
   };
-  return kernel.run(launch, size_t(shape.rows * shape.n), shape.n, send);
+  return kernel.run(launch, size_t(shape.rows * shape.columns()), shape.columns(), send);
 }
 
 // --- expectations ------------------------------------------------------------------------------
 
 void expectRight(const CodesShape &shape, uint32_t seed, const std::string &target) {
   SCOPED_TRACE(testing::Message() << shape.type << ": " << shape.n << " x " << shape.k << ", "
-                                  << shape.rows << " rows in " << shape.rowElements());
+                                  << shape.rows << " rows in " << shape.rowElements()
+                                  << ", groups: " << shape.groups);
   CompiledCodes product(shape, target);
   const CodesOperands operands(shape, seed);
   const KernelLaunch launch = product.launchOfAll();

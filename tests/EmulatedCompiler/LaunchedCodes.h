@@ -40,17 +40,20 @@ private:
 };
 
 /// The parameters of a product: `rows` rows of k elements, `stride` apart, times n columns of
-/// weights of a quantised type, plus a bias and a residual.
+/// weights of a quantised type, plus a bias and a residual. Each of several groups has so many
+/// elements and columns.
 struct CodesShape {
   int64_t n, k, rows;
   std::string type;
   int64_t stride = 0;
   /// Whether rows are multiplied in f32 with dequantised weights; integers otherwise.
   bool dequantises = false;
+  int64_t groups = 1;
 
-  int64_t rowElements() const { return stride == 0 ? k : stride; }
+  int64_t columns() const { return n * groups; }
+  int64_t rowElements() const { return stride == 0 ? k * groups : stride; }
   int64_t panels() const {
-    return (n + ProductShape::panelColumns - 1) / ProductShape::panelColumns;
+    return groups * ((n + ProductShape::panelColumns - 1) / ProductShape::panelColumns);
   }
   int64_t together() const { return dequantises ? 1 : 4; }
 };

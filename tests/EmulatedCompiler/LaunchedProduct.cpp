@@ -33,15 +33,19 @@ int64_t ExpectedProduct::countDifferent(std::span<const float> values) const {
   return different;
 }
 
+int64_t ExpectedProduct::panelOf(int64_t column) const {
+  const int64_t panels = (ofGroup + ProductShape::panelColumns - 1) / ProductShape::panelColumns;
+  return column / ofGroup * panels + column % ofGroup / ProductShape::panelColumns;
+}
+
 void ExpectedProduct::expectRight(const KernelLaunch &launch, const KernelOutcome &result) const {
   ASSERT_EQ(result.report, "");
-  const int64_t begin = launch.columnBegin * ProductShape::panelColumns;
-  const int64_t end = launch.columnEnd * ProductShape::panelColumns;
   for (int64_t row = 0; row < rowCount; ++row) {
     for (int64_t column = 0; column < n; ++column) {
       const float found = result.values[size_t(row * n + column)];
-      const bool isOfLaunch =
-          row >= launch.rowBegin && row < launch.rowEnd && column >= begin && column < end;
+      const int64_t panel = panelOf(column);
+      const bool isOfLaunch = row >= launch.rowBegin && row < launch.rowEnd &&
+                              panel >= launch.columnBegin && panel < launch.columnEnd;
       // NaN is what memory contains before.
       const float right =
           isOfLaunch ? expected(row, column) : std::numeric_limits<float>::quiet_NaN();
@@ -67,12 +71,12 @@ static float truncated(float value) {
 }
 
 ProductOperands::ProductOperands(const ProductShape &shape, uint32_t seed)
-    : ExpectedProduct(shape.rows, shape.n), shape(shape) {
+    : ExpectedProduct(shape.rows, shape.columns(), shape.groups), shape(shape) {
   std::mt19937 random(seed);
   fill(rows, shape.rows * shape.rowElements(), random);
-  fill(weights, shape.n * shape.k, random);
-  fill(bias, shape.n, random);
-  fill(residual, shape.rows * shape.n, random);
+  fill(weights, shape.columns() * shape.k, random);
+  fill(bias, shape.columns(), random);
+  fill(residual, shape.rows * shape.columns(), random);
   if (shape.isBf16) {
     for (float &weight : weights) {
       weight = truncated(weight);
@@ -112,7 +116,7 @@ static float addTogether(float sum, int64_t first, int64_t end, Function product
 }
 
 float ProductOperands::sumOf(int64_t row, int64_t column) const {
-  const float *const factors = rows.data() + row * shape.rowElements();
+  const float *const factors = rows.data() + row * shape.rowElements() + column / shape.n * shape.k;
   const float *const own = weights.data() + column * shape.k;
   float sum = 0;
   const bool isExact = shape.products == FloatProducts::Exact;
@@ -169,10 +173,10 @@ std::vector<std::byte> ProductOperands::panels(int64_t together) const {
   constexpr int64_t columns = ProductShape::panelColumns;
   const int64_t steps = (shape.k + together - 1) / together;
   std::vector<std::byte> packed(size_t(shape.panels() * steps * columns * together) * bytes);
-  for (int64_t column = 0; column < shape.n; ++column) {
+  for (int64_t column = 0; column < shape.columns(); ++column) {
     for (int64_t k = 0; k < shape.k; ++k) {
-      const int64_t panel = column / columns;
-      const int64_t inColumns = (panel * steps + k / together) * columns + column % columns;
+      const int64_t inPanel = column % shape.n % columns;
+      const int64_t inColumns = (panelOf(column) * steps + k / together) * columns + inPanel;
       const auto place = size_t(inColumns * together + k % together);
       const auto bits = std::bit_cast<uint32_t>(weights[size_t(column * shape.k + k)]);
       const uint32_t stored = shape.isBf16 ? bits >> 16 : bits;
@@ -190,25 +194,29 @@ static std::string noteOf(FloatProducts products) {
 }
 
 static std::string programOf(const ProductShape &shape) {
-  const std::string rows = llvm::formatv(
-      "[tokens, {0}]{1}", shape.k, shape.stride == 0 ? "" : " in " + std::to_string(shape.stride));
+  const std::string rows =
+      llvm::formatv("[tokens, {0}]{1}", shape.k * shape.groups,
+                    shape.stride == 0 ? "" : " in " + std::to_string(shape.stride));
+  const std::string more = (shape.groups == 1 ? "" : ", groups = " + std::to_string(shape.groups)) +
+                           (shape.roundsRows ? ", arithmetic = bf16" : "");
   return llvm::formatv(R"(
 !y = !dataflow.buffer<[tokens, {0}], f32>
-dataflow.kernel @product : (!dataflow.buffer<{2}, f32>, !dataflow.buffer<[{0}, {1}], {3}>, !dataflow.buffer<[{0}], f32>, !y) -> !y
-    computes #dataflow.contract<n = {0}, k = {1}{4}>{5} {{
+dataflow.kernel @product : (!dataflow.buffer<{3}, f32>, !dataflow.buffer<[{0}, {2}], {4}>, !dataflow.buffer<[{0}], f32>, !y) -> !y
+    computes #dataflow.contract<n = {1}, k = {2}{5}>{6} {{
 ^bb0(%sum: f32, %bias: f32, %residual: f32):
   %0 = arith.addf %sum, %bias : f32
   %1 = arith.addf %0, %residual : f32
   dataflow.yield %1
 }
 )",
-                       shape.n, shape.k, rows, shape.isBf16 ? "bf16" : "f32",
-                       shape.roundsRows ? ", arithmetic = bf16" : "", noteOf(shape.products));
+                       shape.columns(), shape.n, shape.k, rows, shape.isBf16 ? "bf16" : "f32", more,
+                       noteOf(shape.products));
 }
 
 CompiledProduct::CompiledProduct(const ProductShape &shape, const std::string &target)
     : shape(shape), kernel(programOf(shape), "product", target),
-      isByWarpgroups(target == "sm_90a" && shape.roundsRows && shape.k % 16 == 0) {}
+      isByWarpgroups(target == "sm_90a" && shape.roundsRows && shape.k % 16 == 0 &&
+                     shape.groups == 1) {}
 
 KernelOutcome CompiledProduct::run(const ProductOperands &operands,
                                    const KernelLaunch &launch) const {
@@ -221,7 +229,7 @@ KernelOutcome CompiledProduct::run(const ProductOperands &operands,
                            gpu.send(operands.bias), gpu.send(operands.residual)},
                           {gpu.send(&rows, sizeof rows)}, launch);
   };
-  return kernel.run(launch, size_t(shape.rows * shape.n), shape.n, send);
+  return kernel.run(launch, size_t(shape.rows * shape.columns()), shape.columns(), send);
 }
 
 } // namespace heddle

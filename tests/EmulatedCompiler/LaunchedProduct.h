@@ -16,7 +16,7 @@
 namespace heddle {
 
 /// The parameters of a product: `rows` rows of k elements, `stride` apart, times n columns of
-/// weights, plus a bias and a residual.
+/// weights, plus a bias and a residual. Each of several groups has so many elements and columns.
 struct ProductShape {
   int64_t n, k, rows;
   int64_t stride = 0;
@@ -25,19 +25,23 @@ struct ProductShape {
   bool roundsRows = false;
   /// The precision of products with f32 weights.
   FloatProducts products = FloatProducts::Exact;
+  int64_t groups = 1;
 
-  int64_t rowElements() const { return stride == 0 ? k : stride; }
-  int64_t panels() const { return (n + panelColumns - 1) / panelColumns; }
+  int64_t columns() const { return n * groups; }
+  int64_t rowElements() const { return stride == 0 ? k * groups : stride; }
+  int64_t panels() const { return groups * ((n + panelColumns - 1) / panelColumns); }
   static constexpr int64_t panelColumns = 48;
 };
 
-/// The expected results of a product [rowCount, n], to which a bias and a residual are added.
+/// The expected results of a product [rowCount, n], to which a bias and a residual are added, and
+/// whose columns are in groups.
 class ExpectedProduct {
 public:
-  ExpectedProduct(int64_t rowCount, int64_t n) : rowCount(rowCount), n(n) {}
+  ExpectedProduct(int64_t rowCount, int64_t n, int64_t groups = 1)
+      : rowCount(rowCount), n(n), ofGroup(n / groups) {}
   virtual ~ExpectedProduct() = default;
 
-  const int64_t rowCount, n;
+  const int64_t rowCount, n, ofGroup;
   std::vector<float> bias, residual;
 
   float expected(int64_t row, int64_t column) const;
@@ -47,6 +51,8 @@ public:
   void expectRight(const KernelLaunch &launch, const KernelOutcome &result) const;
 
 protected:
+  /// Returns the panel of a column.
+  int64_t panelOf(int64_t column) const;
   /// Fills `values` with `count` random numbers from -1 to 1.
   static void fill(std::vector<float> &values, int64_t count, std::mt19937 &random);
 

@@ -49,9 +49,6 @@ static std::string problemOf(dataflow::KernelOp kernel, const ProductSizes &size
     return "its panels have " + std::to_string(target.panelColumns) + " columns";
   }
   const dataflow::Arithmetic arithmetic = arithmeticOf(kernel.getComputes());
-  if (arithmetic != dataflow::Arithmetic::F32 && sizes.groups != 1) {
-    return "it has " + std::to_string(sizes.groups) + " groups";
-  }
   Type weights = kernel.getOperandBuffer(1).getElementType();
   auto codes = dyn_cast<transformer::QuantizedType>(weights);
   if (arithmetic == dataflow::Arithmetic::Integers && !integersFit(codes, sizes.k)) {
@@ -105,11 +102,12 @@ std::optional<KernelChoice> productChoice(dataflow::KernelOp kernel,
     if (usesWarpgroups(kernel, sizes, target)) {
       return KernelChoice{true, "by warpgroups, " + describe(warpgroupWork(sizes.k))};
     }
-    return KernelChoice{false, "not by warpgroups: " + (!problem.empty()
-                                                            ? problem
-                                                            : "its k, " + std::to_string(sizes.k) +
-                                                                  ", is no multiple of " +
-                                                                  std::to_string(kWarpgroupSteps))};
+    const std::string why = !problem.empty() ? problem
+                            : sizes.groups != 1
+                                ? "it has " + std::to_string(sizes.groups) + " groups"
+                                : "its k, " + std::to_string(sizes.k) + ", is no multiple of " +
+                                      std::to_string(kWarpgroupSteps);
+    return KernelChoice{false, "not by warpgroups: " + why};
   }
   if (!problem.empty()) {
     return KernelChoice{false, "thread by thread: " + problem};
@@ -132,12 +130,12 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
   Type weights = kernel.getOperandBuffer(1).getElementType();
   const std::optional<Units> units = unitsOf(kernel);
   if (!units) {
-    return integerWork(cast<transformer::QuantizedType>(weights), sizes.k);
+    return integerWork(cast<transformer::QuantizedType>(weights), sizes.k, sizes.groups);
   }
   if (usesWarpgroups(kernel, sizes, target)) {
     return warpgroupWork(sizes.k);
   }
-  return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups) : tensorWork();
+  return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups) : tensorWork(sizes.groups);
 }
 
 namespace {
@@ -269,9 +267,10 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body) {
   const dataflow::BufferType rowsType = body.kernel.getOperandBuffer(0);
   // A buffer begins at a multiple of HEDDLE_ALIGNMENT; columns of a wider buffer begin anywhere.
   constexpr int64_t together = kSharedAlignment / sizeof(float);
-  const bool hasAlignedRows =
-      rowsType.getRowStride() == 0 && rowsType.getRowElements() % together == 0;
   const ProductSizes sizes = sizesOf(body.kernel.getComputes());
+  const bool areGroupsAligned = sizes.groups == 1 || sizes.k % together == 0;
+  const bool hasAlignedRows =
+      rowsType.getRowStride() == 0 && rowsType.getRowElements() % together == 0 && areGroupsAligned;
   std::optional<SlideSource> windows;
   if (auto computes = dyn_cast<dataflow::ContractSlideAttr>(body.kernel.getComputes())) {
     windows.emplace(code, body, computes.getSlide(), /*weights=*/2);

@@ -25,14 +25,18 @@ static constexpr int64_t kFewRows = 64;
 
 /// For many rows, a tile has four panels if a row has one scale: rows take four times the bytes of
 /// weights, and each of their elements is quantised once per tile. A lane with groups has sums in
-/// f32 beside those of a group, and one of signed rows has sums of codes: half as many columns. For
-/// few rows, whose time is that of reading weights, slabs are longer. Three warps have 16 columns
-/// each; the fourth only loads its part of the operands.
-IntegerTile IntegerTile::of(QuantizedType type, int64_t k, bool isFew) {
-  constexpr WordTile wide = {64, 4, 16, 1, 4}, many = {64, 2, 16, 2, 2}, few = {16, 1, 32, 1, 3};
+/// f32 beside those of a group, and one of signed rows has sums of codes: half as many columns.
+/// Each group of columns begins with a panel, so that tiles have one. For few rows, whose time is
+/// that of reading weights, slabs are longer. Three warps have 16 columns each; the fourth only
+/// loads its part of the operands.
+IntegerTile IntegerTile::of(QuantizedType type, int64_t k, int64_t groupsOfColumns, bool isFew) {
+  constexpr WordTile wide = {64, 4, 16, 1, 4}, two = {64, 2, 16, 2, 2}, one = {64, 1, 16, 2, 2},
+                     few = {16, 1, 32, 1, 3};
+  const WordTile &many = groupsOfColumns == 1 ? two : one;
   const int64_t shared = type.getGroupOf(k), scales = type.getScalesOf(k);
   if (scales == 1) {
-    return {isFew ? few : type.hasZeros() ? many : wide, type, k, shared, /*groups=*/0};
+    const bool isWide = groupsOfColumns == 1 && !type.hasZeros();
+    return {isFew ? few : isWide ? wide : many, type, k, shared, /*groups=*/0};
   }
   WordTile words = isFew ? few : many;
   const auto ofGroup =
@@ -55,9 +59,9 @@ bool integersFit(QuantizedType type, int64_t k) {
   return type.getScalesOf(k) == 1 || type.getGroupOf(k) <= kMostSharedInBlocks;
 }
 
-BlockWork integerWork(QuantizedType type, int64_t k) {
-  const IntegerTile many = IntegerTile::of(type, k, /*isFew=*/false),
-                    few = IntegerTile::of(type, k, /*isFew=*/true);
+BlockWork integerWork(QuantizedType type, int64_t k, int64_t groups) {
+  const IntegerTile many = IntegerTile::of(type, k, groups, /*isFew=*/false),
+                    few = IntegerTile::of(type, k, groups, /*isFew=*/true);
   return {kProductThreads,
           std::max(many.bytes(), few.bytes()),
           {many.words.rows, many.words.panels},
@@ -327,7 +331,7 @@ void IntegerTileCode::emit() {
 
 void emitIntegerTile(BlockCode &block, const TiledProduct &product, bool isFew) {
   auto type = cast<QuantizedType>(product.element);
-  const IntegerTile tile = IntegerTile::of(type, product.k, isFew);
+  const IntegerTile tile = IntegerTile::of(type, product.k, product.groups, isFew);
   IntegerTileCode(block, tile, product).emit();
 }
 

@@ -35,8 +35,9 @@ struct IntegerTile {
   /// Elements that share a scale, and groups of these in a slab; 0 groups: a row has one scale.
   int64_t shared, groups;
 
-  /// Returns the shape for weights of a type [n, k].
-  static IntegerTile of(transformer::QuantizedType type, int64_t k, bool isFew);
+  /// Returns the shape for weights of a type [n, k], in so many groups of columns.
+  static IntegerTile of(transformer::QuantizedType type, int64_t k, int64_t groupsOfColumns,
+                        bool isFew);
 
   bool isWhole() const { return groups == 0; }
   /// The words of a group in a slab, and those of them that instructions multiply.

@@ -40,7 +40,8 @@ struct TiledProduct {
   const mlir::Type element;
   mlir::Value rows, weights;
   int64_t rowElements;
-  /// Whether rows are aligned, so that four elements can be read at once from multiples of four on.
+  /// Whether rows of each group are aligned, so that four elements can be read at once from
+  /// multiples of four on.
   bool hasAlignedRows;
   const KernelResult &result;
   const Epilogue &epilogue;
@@ -142,10 +143,10 @@ inline constexpr int64_t kMostSharedInBlocks = 128;
 bool integersFit(transformer::QuantizedType type, int64_t k);
 
 /// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, on
-/// tensor cores with codes, or by warpgroups with `k` steps.
+/// tensor cores with codes, or by warpgroups with `k` steps. A tile has columns of one group.
 BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups);
-BlockWork tensorWork();
-BlockWork integerWork(transformer::QuantizedType type, int64_t k);
+BlockWork tensorWork(int64_t groups);
+BlockWork integerWork(transformer::QuantizedType type, int64_t k, int64_t groups);
 BlockWork warpgroupWork(int64_t k);
 
 /// Emit the tile of the product's current part; `isFew` selects the smaller tile.

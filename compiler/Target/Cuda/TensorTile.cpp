@@ -57,16 +57,23 @@ private:
 /// The tile for many rows: four warps with 64 x 48 sums each, so that two warps read each word of
 /// either operand from shared memory. Rows and four stages of weights take 43,008 bytes.
 static constexpr Tile kMany = {{128, 2, 16, 2, 2}, 4};
+/// The same for groups of columns, each of which begins with a panel: 64 x 24 sums.
+static constexpr Tile kManyOfGroup = {{128, 1, 16, 2, 2}, 4};
 /// The tile for few rows, whose time is that of reading weights: longer slabs, four of them in
 /// flight. Three warps have 16 columns each; the fourth only loads its part of the operands.
 static constexpr Tile kFew = {{16, 1, 32, 1, 3}, 5};
 /// As for FMA units: below half a tile of rows, the larger tile gives too few tiles.
 static constexpr int64_t kFewRows = kMany.words.rows / 2;
 
-BlockWork tensorWork() {
+static constexpr const Tile &tileFor(int64_t groups, bool isFew) {
+  return isFew ? kFew : groups == 1 ? kMany : kManyOfGroup;
+}
+
+BlockWork tensorWork(int64_t groups) {
+  const Tile &many = tileFor(groups, /*isFew=*/false);
   return {kProductThreads,
-          std::max(kMany.bytes(), kFew.bytes()),
-          {kMany.words.rows, kMany.words.panels},
+          std::max(many.bytes(), kFew.bytes()),
+          {many.words.rows, many.words.panels},
           {kFew.words.rows, kFew.words.panels},
           kFewRows,
           kAnyBlocks};
@@ -118,7 +125,7 @@ void TileCode::emit() {
 }
 
 void emitTensorTile(BlockCode &block, const TiledProduct &product, bool isFew) {
-  TileCode(block, isFew ? kFew : kMany, product).emit();
+  TileCode(block, tileFor(product.groups, isFew), product).emit();
 }
 
 } // namespace heddle

@@ -71,9 +71,10 @@ Value WordTileCode::inOwnOrder(Value row, Value part) {
   return arith::XOrIOp::create(code.builder, code.location, part, order);
 }
 
-/// Returns the address of the tile's first row.
+/// Returns the address of the group's columns of the tile's first row.
 Value WordTileCode::firstRow() {
-  return code.at(product.rows, code.multiply(product.firstRow, product.rowElements));
+  Value first = code.multiply(product.firstRow, product.rowElements);
+  return code.at(product.rows, product.columnAt(code, first));
 }
 
 /// Loads four elements of a row from step `k` on, clamped to the last one. Elements past the end

@@ -10,7 +10,6 @@
 // REPORT-DAG: what="factors rounded to tf32 on GPUs, sums in f32"
 // REPORT-DAG: what="each product of three of tf32 on GPUs, sums in f32"
 // REPORT-DAG: what="rows rounded to bf16, products of bf16"
-// REPORT-DAG: reason="computed in f32: a product of groups of columns has no kernel for tf32", where=groups
 // REPORT-DAG: reason="computed in f32: a product with chosen weights has no kernel for tf32", where=chosen
 
 !x = !dataflow.buffer<[tokens, 40], f32>
@@ -32,7 +31,7 @@ transformer.parameter @v : tensor<144x40xf32> from "v"
 // CHECK-DAG: @product_{{[0-9]}} : ({{.*}}, !dataflow.buffer<[72, 40], f32>) -> {{.*}} computes #dataflow.contract<n = 72, k = 40> attributes {dataflow.float_products = "tf32"} {
 // CHECK-DAG: @product_{{[0-9]}} : ({{.*}}, !dataflow.buffer<[72, 40], f32>) -> {{.*}} computes #dataflow.contract<n = 72, k = 40> attributes {dataflow.float_products = "tf32x3"} {
 // CHECK-DAG: @product_{{[0-9]}} : ({{.*}}, !dataflow.buffer<[72, 40], bf16>) -> {{.*}} computes #dataflow.contract<n = 72, k = 40, arithmetic = bf16> {
-// CHECK-DAG: @groups : {{.*}} computes #dataflow.contract<n = 72, k = 20, groups = 2> {
+// CHECK-DAG: @groups : {{.*}} computes #dataflow.contract<n = 72, k = 20, groups = 2> attributes {dataflow.float_products = "tf32"} {
 // CHECK-DAG: @chosen : {{.*}} computes #dataflow.contract_chosen<n = 72, k = 40, groups = 2> {
 // NAMES-DAG: dataflow.kernel @contract_72x40 : {{.*}}n = 72, k = 40> {
 // NAMES-DAG: dataflow.kernel @contract_72x40_tf32 : {{.*}} attributes {dataflow.float_products = "tf32"}

@@ -55,16 +55,7 @@ dataflow.kernel @note : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "tf32" and computes #dataflow.contract<n = 48, k = 20, groups = 2>, expected an attention of f32 whose scores are products, or with tf32 a product of f32 with weights of f32, in one group}}
-dataflow.kernel @groups : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[96, 20], f32>) -> !dataflow.buffer<[tokens, 96], f32>
-    computes #dataflow.contract<n = 48, k = 20, groups = 2> attributes {dataflow.float_products = "tf32"} {
-^bb0(%sum: f32):
-  dataflow.yield %sum
-}
-
-// -----
-
-// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "bf16" and computes #dataflow.contract<n = 48, k = 40>, expected an attention of f32 whose scores are products, or with tf32 a product of f32 with weights of f32, in one group}}
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "bf16" and computes #dataflow.contract<n = 48, k = 40>, expected an attention of f32 whose scores are products, or with tf32 a product of f32 with weights of f32}}
 dataflow.kernel @rounded : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[48, 40], f32>) -> !dataflow.buffer<[tokens, 48], f32>
     computes #dataflow.contract<n = 48, k = 40> attributes {dataflow.float_products = "bf16"} {
 ^bb0(%sum: f32):
@@ -73,7 +64,7 @@ dataflow.kernel @rounded : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffe
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "tf32" and computes #dataflow.attention<heads = 1, keySize = 16, valueSize = 16, scale = 1.000000e+00 : f32, visibility = <all>, arithmetic = bf16>, expected an attention of f32 whose scores are products, or with tf32 a product of f32 with weights of f32, in one group}}
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "tf32" and computes #dataflow.attention<heads = 1, keySize = 16, valueSize = 16, scale = 1.000000e+00 : f32, visibility = <all>, arithmetic = bf16>, expected an attention of f32 whose scores are products, or with tf32 a product of f32 with weights of f32}}
 dataflow.kernel @twice : (!dataflow.buffer<[tokens, 16], f32>, !dataflow.buffer<[tokens, 16], f32>, !dataflow.buffer<[tokens, 16], f32>) -> !dataflow.buffer<[tokens, 16], f32>
     computes #dataflow.attention<heads = 1, keySize = 16, valueSize = 16, scale = 1.0 : f32, visibility = <all>, arithmetic = bf16> attributes {dataflow.float_products = "tf32"} {
 ^bb0(%score: f32):
@@ -82,7 +73,7 @@ dataflow.kernel @twice : (!dataflow.buffer<[tokens, 16], f32>, !dataflow.buffer<
 
 // -----
 
-// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "tf32" and computes #dataflow.attention<heads = 1, keySize = 16, valueSize = 16, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true>, expected an attention of f32 whose scores are products, or with tf32 a product of f32 with weights of f32, in one group}}
+// expected-error@+1 {{'dataflow.kernel' op has 'dataflow.float_products' = "tf32" and computes #dataflow.attention<heads = 1, keySize = 16, valueSize = 16, scale = 1.000000e+00 : f32, visibility = <all>, pairs = true>, expected an attention of f32 whose scores are products, or with tf32 a product of f32 with weights of f32}}
 dataflow.kernel @pairs : (!dataflow.buffer<[tokens, 16], f32>, !dataflow.buffer<[tokens, 16], f32>, !dataflow.buffer<[tokens, 16], f32>, !dataflow.buffer<[1, 16], f32>) -> !dataflow.buffer<[tokens, 16], f32>
     computes #dataflow.attention<heads = 1, keySize = 16, valueSize = 16, scale = 1.0 : f32, visibility = <all>, pairs = true> attributes {dataflow.float_products = "tf32"} {
 ^bb0(%score: f32):

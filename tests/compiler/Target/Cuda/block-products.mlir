@@ -155,9 +155,9 @@ dataflow.kernel @experts : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffe
   dataflow.yield %sum
 }
 
-// Groups of columns in bf16 stay with threads.
-// CHECK: func.func @columns.sm_80(
-// CHECK-NOT: block_work
+// The same on tensor cores.
+// CHECK: func.func @columns.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 39936, 128, 1, 16, 1, 64, 0, 0>}
+// CHECK: nvvm.mma.sync
 dataflow.kernel @columns : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[48, 40], bf16>) -> !dataflow.buffer<[tokens, 48], f32>
     computes #dataflow.contract<n = 24, k = 40, groups = 2, arithmetic = bf16> {
 ^bb0(%sum: f32):
@@ -173,5 +173,5 @@ dataflow.kernel @columns : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffe
 // ENTRY: scf.while
 // ENTRY: func.call @product.sm_80
 // ENTRY-LABEL: llvm.func @columns(
-// ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
-// ENTRY: llvm.alloca
+// ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
+// ENTRY-NOT: llvm.alloca

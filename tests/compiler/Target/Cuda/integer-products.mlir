@@ -10,7 +10,7 @@
 // REPORT: sm_80: integers by blocks, in tiles of 64 x 96, up to 64 rows of 16 x 48
 // REPORT: sm_80: integers by blocks, in tiles of 64 x 96, up to 64 rows of 16 x 48
 // REPORT: sm_80: thread by thread: 256 elements share a scale, expected at most 128 or the whole row
-// REPORT: sm_80: thread by thread: it has 2 groups
+// REPORT: sm_80: integers by blocks, in tiles of 64 x 48, up to 64 rows of 16 x 48
 // REPORT: sm_80: dequantised weights by blocks, in tiles of 128 x 96, up to 64 rows of 16 x 48
 // HOPPER: sm_90a: integers by blocks, in tiles of 64 x 192, up to 64 rows of 16 x 48
 // NARROW: sm_80: thread by thread: its panels have 16 columns
@@ -91,6 +91,9 @@ dataflow.kernel @large : (!x, !dataflow.buffer<[48, 384], !transformer.quantized
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
+// Tiles of groups of columns have one panel.
+// CHECK: func.func @columns.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 64, 1, 16, 1, 64, 0, 0>}
+// CHECK: nvvm.mma.sync
 dataflow.kernel @columns : (!x, !dataflow.buffer<[48, 192], !transformer.quantized<i8, row>>) -> !y
     computes #dataflow.contract<n = 24, k = 192, groups = 2, arithmetic = integers> {
 ^bb0(%sum: f32):
