@@ -35,6 +35,15 @@ HeddleEmulatorRecord heddle_emulator_record;
 typedef size_t HeddleEmulatorJournal(char *text, size_t size);
 HeddleEmulatorJournal heddle_emulator_journal;
 
+/* Returns the number of kernels that the GPU has executed, and had when a graph was last launched.
+ */
+typedef struct HeddleExecuted {
+  unsigned long long kernels;
+  unsigned long long beforeGraph;
+} HeddleExecuted;
+typedef HeddleExecuted HeddleEmulatorExecuted(void);
+HeddleEmulatorExecuted heddle_emulator_executed;
+
 /* Lists the resources that were not released, one line per kind; 0 if there are none. */
 typedef size_t HeddleEmulatorLeaks(char *text, size_t size);
 HeddleEmulatorLeaks heddle_emulator_leaks;

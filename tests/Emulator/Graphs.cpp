@@ -2,6 +2,7 @@
 ///
 /// Graphs: captured launches, which can be launched again as a whole.
 #include "tests/Emulator/Calls.h"
+#include "tests/Emulator/Modules.h"
 #include "tests/Emulator/Streams.h"
 
 #include <set>
@@ -103,6 +104,7 @@ HEDDLE_EMULATED int cuGraphLaunch(void *handle, void *stream) {
   if (graph == nullptr) {
     return complain("cuGraphLaunch", "no graph that can be launched", InvalidHandle);
   }
+  noteGraph();
   int code = Success;
   for (const Work &launch : graph->launches) {
     code = code == Success ? addTo(stream, "cuGraphLaunch", launch) : code;

@@ -190,6 +190,11 @@ Function *functionOf(void *handle) {
 }
 } // namespace
 
+HeddleExecuted &executed() {
+  static HeddleExecuted counts = {};
+  return counts;
+}
+
 std::string describeModules() {
   return modules.empty() ? "" : std::to_string(modules.size()) + " modules\n";
 }
@@ -313,11 +318,15 @@ HEDDLE_EMULATED int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY,
   std::memcpy(&launch.parameter, parameters[0], sizeof launch.parameter);
   // A launch in a graph runs several times, each time in another order.
   return addTo(stream, "cuLaunchKernel", [=] {
-    static uint64_t launches = 0;
     Launch next = launch;
-    next.number = ++launches;
+    next.number = ++executed().kernels;
     return run(*function, next);
   });
+}
+
+HEDDLE_EMULATED HeddleExecuted heddle_emulator_executed(void) {
+  const std::lock_guard guard(lock());
+  return executed();
 }
 
 // --- Functions that kernels call ---------------------------------------------------------------

@@ -4,6 +4,8 @@
 #ifndef HEDDLE_TESTS_EMULATOR_MODULES_H
 #define HEDDLE_TESTS_EMULATOR_MODULES_H
 
+#include "tests/Emulator/Emulator.h"
+
 #include <string>
 
 namespace heddle::emulator {
@@ -13,6 +15,10 @@ namespace heddle::emulator {
 int multiprocessors();
 /// The shared memory that a block may use.
 inline constexpr int sharedOfBlock = 227 * 1024;
+
+/// Returns how many kernels were executed; noteGraph() says that a graph is launched.
+HeddleExecuted &executed();
+inline void noteGraph() { executed().beforeGraph = executed().kernels; }
 
 /// Returns for example "1 modules"; empty if all were released.
 std::string describeModules();

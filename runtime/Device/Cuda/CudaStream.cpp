@@ -29,6 +29,10 @@ static constexpr int64_t tokensOfChunk = 8192;
 /// graph. Writing their records takes the host less time than launching a few of them, so the GPU
 /// starts soon enough.
 static constexpr size_t launchesAtOnce = 128;
+/// What a run uploads at most, usually: rows, lists of cache blocks, tokens to exclude and searches
+/// to order; and records of so many groups. A run that begins while the one before is executed then
+/// waits for no kernel: the copies of that one come before its kernels.
+static constexpr size_t piecesOfRun = 4;
 /// The smallest number of launches of a graph.
 static constexpr size_t fewestOfGraph = 4;
 /// Memory for the records of such a group, with a dozen operands per launch.
@@ -137,7 +141,7 @@ private:
   const std::chrono::steady_clock::time_point epoch = std::chrono::steady_clock::now();
 
   // A pending upload: from pinned memory to `sendTo`.
-  PinnedRing staging;
+  PinnedRing staging{piecesOfRun};
   std::byte *staged = nullptr;
   uint64_t sendTo = 0;
   uint64_t sendBytes = 0;
@@ -147,7 +151,7 @@ private:
   std::vector<GraphLaunch> recorded;
   std::vector<LaunchTime *> recordedTimes;
   std::vector<std::byte> records;
-  PinnedRing recordRing;
+  PinnedRing recordRing{piecesOfRun};
   DeviceMemory recordMemory;
   LaunchGraphs graphs;
   // Partial results of the sections of keys. Each launch that uses them is followed by one that

@@ -24,7 +24,7 @@ Result<std::byte *> PinnedRing::take(CudaContext &context, uint64_t bytes) {
 
 Status PinnedRing::used(CudaContext &context, void *stream) {
   Piece &piece = pieces[turn];
-  turn = (turn + 1) % pieces.size();
+  turn = (turn + 1) % count;
   if (piece.copied == nullptr) {
     owner = &context;
     HEDDLE_TRY(context.call(context.driver().cuEventCreate, &piece.copied, cudaEventWithoutTime));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Two pieces of pinned memory in turn: the host writes to one while the GPU still copies from the
-/// other.
+/// Pieces of pinned memory in turn: the host writes to one while the GPU still copies from others.
 #ifndef HEDDLE_RUNTIME_DEVICE_CUDA_PINNEDRING_H
 #define HEDDLE_RUNTIME_DEVICE_CUDA_PINNEDRING_H
 
@@ -16,15 +15,16 @@ namespace heddle {
 /// the stream.
 class PinnedRing {
 public:
-  PinnedRing() = default;
+  /// A ring of 2 to 4 pieces. take() waits for the copy that many before.
+  explicit PinnedRing(size_t count) : count(count) {}
   PinnedRing(const PinnedRing &) = delete;
   PinnedRing &operator=(const PinnedRing &) = delete;
   ~PinnedRing();
 
   /// Returns the next piece, of at least `bytes`, once no copy reads from it any more.
   Result<std::byte *> take(CudaContext &context, uint64_t bytes);
-  /// Records that the stream has been told to copy from the piece taken last; the next take()
-  /// returns the other one.
+  /// Records that the stream has been told to copy from the piece taken last; take() then returns
+  /// the next one.
   Status used(CudaContext &context, void *stream);
 
 private:
@@ -34,7 +34,8 @@ private:
     void *copied = nullptr;
   };
 
-  std::array<Piece, 2> pieces;
+  std::array<Piece, 4> pieces;
+  const size_t count;
   size_t turn = 0;
   CudaContext *owner = nullptr;
 };

@@ -76,7 +76,7 @@ Status CudaWeights::upload(const ProgramFile &file, CudaContext &context, Device
     bytes += read[i] ? alignUp(file.model.parameters()->Get(i)->size(), HEDDLE_ALIGNMENT) : 0;
   }
   HEDDLE_ASSIGN(memory, device.allocate(bytes, MemoryUse::Work, "the weights"));
-  PinnedRing ring;
+  PinnedRing ring(2);
   UploadStream stream(context);
   HEDDLE_TRY(stream.create());
   places.assign(read.size(), nullptr);

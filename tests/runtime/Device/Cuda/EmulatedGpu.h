@@ -28,6 +28,8 @@ public:
   HeddleEmulatorHasFailed *hasFailed = find<HeddleEmulatorHasFailed>("heddle_emulator_has_failed");
   HeddleEmulatorRecord *record = find<HeddleEmulatorRecord>("heddle_emulator_record");
 
+  HeddleEmulatorExecuted *executed = find<HeddleEmulatorExecuted>("heddle_emulator_executed");
+
   /// Returns the calls since record(), one per line.
   std::string journal() const {
     return read(find<HeddleEmulatorJournal>("heddle_emulator_journal"));

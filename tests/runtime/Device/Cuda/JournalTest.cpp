@@ -42,13 +42,13 @@ static std::string withoutContexts(const std::string &journal) {
   return text;
 }
 
-/// Records the third step of a hypothesis, of one token. The first ones create events, allocate
+/// Records the fifth step of a hypothesis, of one token. The first ones create events, allocate
 /// pinned memory, and make graphs of repeated launches.
-static void recordThirdStep(PagedDecoder &decoder, Recorder &recorder) {
+static void recordFifthStep(PagedDecoder &decoder, Recorder &recorder) {
   const HypothesisId hypothesis = *decoder.start(encodeOne(decoder, {4, 5, 6}));
   const Tokens tokens = {1};
   const Extension extension{hypothesis, tokens};
-  for (int step = 0; step < 3; ++step) {
+  for (int step = 0; step < 5; ++step) {
     EmulatedGpu::get().record();
     ASSERT_EQ(decoder.decode({&extension, 1}, recorder).message(), "");
   }
@@ -57,7 +57,7 @@ static void recordThirdStep(PagedDecoder &decoder, Recorder &recorder) {
 TEST_F(Journal, OfAStep) {
   ASSERT_NO_FATAL_FAILURE(open(generatingModel()));
   Recorder recorder;
-  recordThirdStep(*decoder, recorder);
+  recordFifthStep(*decoder, recorder);
   // The step sends the rows, the blocks of their caches, and the launch records, of which the last
   // is for a piece of the logits; each other piece has its own record.
   EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
@@ -93,7 +93,7 @@ cuEventSynchronize()
 TEST_F(Journal, OfAStepThatSelects) {
   ASSERT_NO_FATAL_FAILURE(open(selectingModel()));
   SelectionRecorder recorder;
-  recordThirdStep(*decoder, recorder);
+  recordFifthStep(*decoder, recorder);
   EXPECT_EQ(recorder.offered, selected);
   EXPECT_EQ(withoutContexts(EmulatedGpu::get().journal()), R"(cuEventSynchronize()
 cuMemcpyHtoDAsync_v2(640)
@@ -163,8 +163,9 @@ cuEventSynchronize()
   EXPECT_EQ(std::ranges::count(ofThree, '\n'), std::ranges::count(expected, '\n')) << ofThree;
 }
 
-/// A step of beam searches, too, is one graph that is launched before the host waits; the kernels
-/// that order hypotheses and copy their blocks are in it, and what they read is one more copy.
+/// A step of beam searches, too, is one graph; the kernels that exclude tokens, order hypotheses
+/// and copy their blocks are in it. What orders is one more copy; what excludes was sent before. No
+/// wait before the launch is for a kernel of the step before.
 TEST_F(Journal, OfAStepOfBeamsAhead) {
   ASSERT_NO_FATAL_FAILURE(open(selectingModel()));
   Result<Generator> generator = Generator::create(*compiled, {.session = {.cacheBytes = 1 << 20}});
@@ -180,6 +181,8 @@ TEST_F(Journal, OfAStepOfBeamsAhead) {
     journal = withoutContexts(EmulatedGpu::get().journal());
   }
   EXPECT_EQ(generator->stepUse().ahead, 10) << testing::PrintToString(generator->stepUse().reasons);
+  const HeddleExecuted executed = EmulatedGpu::get().executed();
+  EXPECT_EQ(executed.kernels - executed.beforeGraph, 10U) << "those of the step before";
   EXPECT_EQ(journal, R"(cuEventSynchronize()
 cuMemcpyHtoDAsync_v2(640)
 cuEventRecord()
