@@ -97,7 +97,7 @@ struct ProgramFile {
 
 /// The kernels of a program beside those of its model: see heddle/HypothesisOrder.h and
 /// heddle/Selection.h. Their operands are all elements.
-enum class OwnKernel : uint8_t { OrderHypotheses, CopyBlocks, ExcludeTokens };
+enum class OwnKernel : uint8_t { OrderHypotheses, CopyBlocks, ExcludeTokens, Count };
 
 /// A model on a device, shared by its sessions. The file must outlive it.
 class DeviceProgram {

@@ -202,10 +202,17 @@ Status BatchSearch::admit() {
 
 /// Handles a full cache: the sentence at `index` returns to the queue, or fails if it was alone.
 void BatchSearch::makeRoom(size_t index, bool alone, const Status &status) {
-  if (alone) {
+  const auto returns = [&] {
+    try {
+      queue.emplace_front();
+      return true;
+    } catch (const std::bad_alloc &) {
+      return false;
+    }
+  };
+  if (alone || !returns()) {
     fail(*batch[index], status.annotate("the sentence does not fit"));
   } else {
-    queue.emplace_front();
     leave(*batch[index]);
     queue.front() = std::move(batch[index]);
   }

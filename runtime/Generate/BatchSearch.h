@@ -123,6 +123,7 @@ private:
   std::string_view reasonAgainstAhead(const Sentence &sentence, const Running &running) const;
   Status buildNextStep();
   Status addOrdered(Running &running);
+  BeamOrder orderOf(const Running &running) const;
   std::string_view beginNextStep();
   void forgetNextStep();
   void ignoreRows(const Running &running);

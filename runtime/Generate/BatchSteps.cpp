@@ -10,6 +10,7 @@
 #include "runtime/Generate/BatchSearch.h"
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 namespace heddle {
@@ -147,6 +148,12 @@ bool BatchSearch::mayJoin() const {
   return tokens <= bounds.tokens;
 }
 
+/// Returns how the device goes on with a search of this step.
+BeamOrder BatchSearch::orderOf(const Running &running) const {
+  const RowQuery &query = now->queries[static_cast<size_t>(running.rows.front())];
+  return running.search.orderOf(running.hypotheses, running.rows.front(), query);
+}
+
 /// Returns why a search does not go on with the token that the device selects in this step.
 std::string_view BatchSearch::reasonAgainstAhead(const Sentence &sentence,
                                                  const Running &running) const {
@@ -159,14 +166,15 @@ std::string_view BatchSearch::reasonAgainstAhead(const Sentence &sentence,
   if (running.search.endsNow()) {
     return "";
   }
-  std::string_view reason = running.search.reasonAgainstAhead();
-  if (reason.empty() && !running.search.followsBest()) {
-    reason = decoder.reasonAgainstOrders();
+  const std::string_view reason = running.search.reasonAgainstAhead();
+  if (!reason.empty()) {
+    return reason;
   }
-  const bool isSelected = reason.empty() && std::ranges::all_of(running.rows, [&](int64_t row) {
-                            return now->candidates.selectsBest(row);
-                          });
-  return !reason.empty() || isSelected ? reason : "logits are copied";
+  if (!std::ranges::all_of(running.rows,
+                           [&](int64_t row) { return now->candidates.selectsBest(row); })) {
+    return "logits are copied";
+  }
+  return running.search.followsBest() ? "" : decoder.reasonAgainst(orderOf(running));
 }
 
 /// Returns why the next step must wait for this one; an empty text if it need not.
@@ -187,9 +195,8 @@ std::string_view BatchSearch::reasonAgainstAhead() const {
 /// Adds the rows of a search whose hypotheses the device orders. Whatever they continue has as many
 /// tokens, so a fork of any hypothesis stands for it.
 Status BatchSearch::addOrdered(Running &running) {
-  const RowQuery &query = now->queries[static_cast<size_t>(running.rows.front())];
-  const BeamOrder &order =
-      next->orders.emplace_back(running.search.orderOf(running.hypotheses, running.rows, query));
+  assert(running.nextHypotheses.empty());
+  const BeamOrder &order = next->orders.emplace_back(orderOf(running));
   running.nextHypotheses.reserve(static_cast<size_t>(order.width));
   for (int64_t place = 0; place < order.width; ++place) {
     const auto parent = std::min(static_cast<size_t>(place), running.hypotheses.size() - 1);
@@ -245,14 +252,8 @@ std::string_view BatchSearch::beginNextStep() {
     status = begun.status();
   }
   forgetNextStep();
-  switch (status.code()) {
-  case StatusCode::ResourceExhausted:
-    return "the cache or memory is full";
-  case StatusCode::Unsupported:
-    return "too many hypotheses are compared";
-  default:
-    return "another step came between";
-  }
+  return status.code() == StatusCode::ResourceExhausted ? "the cache or memory is full"
+                                                        : "another step came between";
 }
 
 void BatchSearch::forgetNextStep() {

@@ -73,20 +73,19 @@ std::string_view BeamSearch::reasonAgainstAhead() const {
   return settings.needsHistory() ? "bans or penalties depend on the last token" : "";
 }
 
-BeamOrder BeamSearch::orderOf(std::span<const HypothesisId> hypotheses,
-                              std::span<const int64_t> rows, const RowQuery &query) {
-  sums.clear();
-  for (const Beam &beam : alive) {
-    sums.push_back(beam.sum);
-  }
+BeamOrder BeamSearch::orderOf(std::span<const HypothesisId> hypotheses, int64_t firstRow,
+                              const RowQuery &query) const {
   BeamOrder order{.hypotheses = hypotheses,
-                  .firstRow = rows.front(),
-                  .sums = sums,
+                  .firstRow = firstRow,
+                  .sums = {},
                   .wanted = candidatesWanted(),
                   .width = static_cast<int64_t>(width),
                   .refillsPlaces = rules.refillsPlaces,
                   .ends = settings.end,
                   .banned = {}};
+  for (const Beam &beam : alive) {
+    order.sums.push_back(beam.sum);
+  }
   if (query.adjustsAfterSoftmax) {
     // Others have no logits: the device excludes them.
     std::set_union(query.banned.begin(), query.banned.end(), query.alsoBanned.begin(),

@@ -70,10 +70,10 @@ public:
   /// the best token, unless it ends, or the hypotheses with those that orderOf() says.
   std::string_view reasonAgainstAhead() const;
   /// Return whether the search goes on with the best token of its only hypothesis; otherwise, how
-  /// it goes on with several. The lists of the order are valid until the next step.
+  /// it goes on with several, of which `firstRow` is the first one's row and `query` its query.
   bool followsBest() const { return greedy(); }
-  BeamOrder orderOf(std::span<const HypothesisId> hypotheses, std::span<const int64_t> rows,
-                    const RowQuery &query);
+  BeamOrder orderOf(std::span<const HypothesisId> hypotheses, int64_t firstRow,
+                    const RowQuery &query) const;
 
   /// Advances by one step; rows[b] is the row of hypothesis b among the candidates.
   Status advance(Candidates &candidates, std::span<const int64_t> rows,
@@ -141,8 +141,6 @@ private:
   /// The number of remaining decisions that continue each hypothesis.
   std::vector<size_t> uses;
   std::vector<ScoredToken> best;
-  /// The sums of the live hypotheses, for orderOf().
-  std::vector<double> sums;
   /// The best tokens after each hypothesis, if requested.
   std::vector<std::vector<TokenScore>> tops;
   // [beams][source]: the attention of this step, and the part of it that counts as coverage.

@@ -17,11 +17,10 @@ namespace heddle {
 static constexpr size_t histories = 0, states = 1;
 
 void BeamOrders::bind(const DeviceProgram &program, const OrderedCaches &ofHistories,
-                      const OrderedCaches &ofStates, size_t ids) {
+                      const OrderedCaches &ofStates) {
   order = program.ownKernel(OwnKernel::OrderHypotheses);
   copyBlocks = program.ownKernel(OwnKernel::CopyBlocks);
   caches = {ofHistories, ofStates};
-  idsInput = ids;
 }
 
 void BeamOrders::clear() {
@@ -39,6 +38,10 @@ template <typename Element> static const Element *offsetOf(const std::vector<Ele
   return reinterpret_cast<const Element *>(list.size() * sizeof(Element));
 }
 
+int64_t BeamOrders::bestOf(const BeamOrder &search, const Selections &before) {
+  return std::min(before.best, search.tokensOfRow());
+}
+
 void BeamOrders::add(const BeamOrder &search, const Selections &before, int64_t firstRow,
                      int64_t length) {
   const auto hypotheses = static_cast<int64_t>(search.hypotheses.size());
@@ -46,7 +49,7 @@ void BeamOrders::add(const BeamOrder &search, const Selections &before, int64_t 
   own = {.pairs = before.pairsOf(search.firstRow),
          .pitch = static_cast<int64_t>(before.pitch),
          .chunks = before.chunks,
-         .best = before.best,
+         .best = bestOf(search, before),
          .hypotheses = hypotheses,
          .wanted = search.wanted,
          .width = search.width,
@@ -147,7 +150,7 @@ void BeamOrders::fill(std::byte *staged, const ChunkMemory &chunk) {
   }
 }
 
-void BeamOrders::run(DeviceStream &stream, const ChunkMemory &chunk) {
+void BeamOrders::run(DeviceStream &stream, const Run &run, const ChunkMemory &chunk) {
   std::byte *const staged = stream.stage(0, memory.data(), layout.sent);
   if (staged == nullptr) {
     return;
@@ -162,7 +165,7 @@ void BeamOrders::run(DeviceStream &stream, const ChunkMemory &chunk) {
     const HeddleKernelContext context = {operands, nullptr, nullptr};
     stream.launch(0, {kernel, nullptr, &context, {0, rows}, {0, columns}, 1, 0}, nullptr);
   };
-  void *const operands[] = {memory.data(), chunk.inputAddress(idsInput), blocksAt(histories),
+  void *const operands[] = {memory.data(), chunk.inputAddress(run.idsInput), blocksAt(histories),
                             blocksAt(states)};
   launch(order, operands, static_cast<int64_t>(searches.size()), 1);
   for (size_t kind = 0; kind < caches.size(); ++kind) {

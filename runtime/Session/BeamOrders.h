@@ -22,18 +22,21 @@ namespace heddle {
 struct OrderedCaches {
   const CacheRows *rows = nullptr;
   std::byte *memory = nullptr;
-  /// In bytes; 0 if the model has no such caches.
+  /// In bytes; 0 if steps have no such caches.
   uint64_t stride = 0;
 };
 
 /// Describes the searches of one step after another; keeps its memory.
 class BeamOrders final : public RunHead {
 public:
-  /// Sets the kernels, the caches, which must not move, and the number of the input with the ids.
+  /// Sets the kernels and the caches, which must not move.
   void bind(const DeviceProgram &program, const OrderedCaches &histories,
-            const OrderedCaches &states, size_t ids);
+            const OrderedCaches &states);
   /// Returns whether the program has the kernels.
   bool canOrder() const { return order != nullptr && copyBlocks != nullptr; }
+
+  /// Returns how many of the best tokens of a row are read.
+  static int64_t bestOf(const BeamOrder &search, const Selections &before);
 
   /// Forgets the searches of the last step.
   void clear();
@@ -47,7 +50,7 @@ public:
   /// Ends the description of the step. Fails only if memory runs out.
   Status reserve(DeviceStream &stream);
 
-  void run(DeviceStream &stream, const ChunkMemory &chunk) override;
+  void run(DeviceStream &stream, const Run &run, const ChunkMemory &chunk) override;
 
 private:
   /// Offsets in `memory`: what is sent, and behind that what kernels write.
@@ -63,7 +66,6 @@ private:
   const DeviceKernel *copyBlocks = nullptr;
   /// Those of histories, then of states.
   std::array<OrderedCaches, 2> caches;
-  size_t idsInput = 0;
   /// Their pointers to lists are offsets until they are sent.
   std::vector<HeddleOrderedSearch> searches;
   std::vector<double> sums;

@@ -7,6 +7,7 @@
 #include "formats/Binary/Layout.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace heddle {
 
@@ -85,9 +86,10 @@ bool CacheLists::send(const Run &run, const Chunk &chunk, DeviceStream &stream, 
 }
 
 const CacheRows &CacheLists::sent(const CacheRows &rows) const {
-  return std::find_if(groups.begin(), groups.end(),
-                      [&](const Group &group) { return group.rows == &rows; })
-      ->seen;
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const Group &group) { return group.rows == &rows; });
+  assert(found != groups.end() && "a cache of the run has these rows");
+  return found->seen;
 }
 
 } // namespace heddle

@@ -44,7 +44,7 @@ struct BeamOrder {
   /// their log-probabilities.
   std::span<const HypothesisId> hypotheses;
   int64_t firstRow;
-  std::span<const double> sums;
+  std::vector<double> sums;
   /// The number of continuations that are considered: of a hypothesis, and of all.
   int64_t wanted;
   /// The number of extensions that continue them, which are adjacent.
@@ -54,6 +54,9 @@ struct BeamOrder {
   /// The tokens that end a hypothesis, and those that are no candidates although they have ranks.
   std::span<const int32_t> ends;
   std::vector<int32_t> banned;
+
+  /// Returns how many of the best tokens of a row the device looks at.
+  int64_t tokensOfRow() const { return wanted + static_cast<int64_t>(banned.size()); }
 };
 
 /// Tokens to append to a hypothesis.
@@ -200,9 +203,10 @@ public:
   /// Such a row must need at least one best token, and not its logits (LogitsSink::bestNeeded()).
   virtual bool runsAhead() const { return false; }
   /// Returns why a step may not continue the hypotheses of a search while the step before is under
-  /// way, although runsAhead(); an empty text if it may. begin() returns Unsupported for searches
-  /// that are too large.
-  virtual std::string_view reasonAgainstOrders() const { return "hypotheses are compared"; }
+  /// way, although runsAhead(); an empty text if it may.
+  virtual std::string_view reasonAgainst(const BeamOrder & /*search*/) const {
+    return "hypotheses are compared";
+  }
   /// Says what the first extensions of a search, in order, have turned out to be, after the step
   /// before was finished and before the parents are released. The others must be released.
   virtual void settle(std::span<const SettledExtension> /*extensions*/) {}

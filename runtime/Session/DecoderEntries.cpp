@@ -144,7 +144,9 @@ Status PagedDecoder::bindEntries() {
   if (decoder.info->selects && !loaded.state->artifact->device()->sharesHostMemory()) {
     selectionPort = selectionPortOf(*decoder.table, vocabularySize);
     // Every token that is selected must be one that the entry reads.
-    followsTokens = selectionPort >= 0 && decoder.input->limit >= vocabularySize;
+    followsTokens =
+        selectionPort >= 0 && decoder.input->limit >= vocabularySize &&
+        loaded.state->artifact->program()->ownKernel(OwnKernel::ExcludeTokens) != nullptr;
   }
   return {};
 }
@@ -275,13 +277,6 @@ Status PagedDecoder::bindState(Entry &entry, const CacheInfo &state) {
 
 Status PagedDecoder::bindCaches() {
   historyReads = readsOf(*decoder.table);
-  const auto ordered = [](const BlockPool &pool, const Rows &rows) {
-    return pool.blockBytes() == 0 ? OrderedCaches()
-                                  : OrderedCaches{&rows.view, pool.memory(0), pool.blockBytes()};
-  };
-  orders.bind(*loaded.state->artifact->program(), ordered(history, historyRows),
-              ordered(states, stateRows),
-              static_cast<size_t>(decoder.input - decoder.info->inputs.data()));
   for (Entry *const entry : {&encoder, &decoder}) {
     const bool decodes = entry == &decoder;
     for (const CacheInfo &cache : cachesOf(entry->info)) {
@@ -303,6 +298,14 @@ Status PagedDecoder::bindCaches() {
                                static_cast<int64_t>(pool.blockBytes()), &rows.view});
     }
   }
+  // Those of a pool that "decode" uses: it may have states of "encode" alone.
+  const auto ordered = [&](const BlockPool &pool, const Rows &rows) {
+    const bool isUsed = std::ranges::any_of(
+        decoder.caches, [&](const CacheOperand &each) { return each.rows == &rows.view; });
+    return isUsed ? OrderedCaches{&rows.view, pool.memory(0), pool.blockBytes()} : OrderedCaches();
+  };
+  orders.bind(*loaded.state->artifact->program(), ordered(history, historyRows),
+              ordered(states, stateRows));
   return {};
 }
 

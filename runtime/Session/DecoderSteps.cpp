@@ -92,7 +92,7 @@ Status PagedDecoder::checkFollows(std::span<const Extension> extensions,
 Status PagedDecoder::checkOrder(std::span<const Extension> extensions,
                                 const BegunStep &before) const {
   const BeamOrder &order = *extensions.front().order;
-  if (const std::string_view reason = reasonAgainstOrders(); !reason.empty()) {
+  if (const std::string_view reason = reasonAgainst(order); !reason.empty()) {
     return HEDDLE_ERROR(Unsupported, std::string(reason));
   }
   const auto end =
@@ -106,32 +106,31 @@ Status PagedDecoder::checkOrder(std::span<const Extension> extensions,
                                     hypotheses, order.sums.size(), end - extensions.begin(),
                                     order.width));
   }
-  for (int64_t i = 0; i < hypotheses; ++i) {
-    const int64_t row = order.firstRow + i;
-    const bool isRow = row >= 0 && row < static_cast<int64_t>(before.tokens.size());
-    const Hypothesis *const parent = find(order.hypotheses[static_cast<size_t>(i)]);
-    if (!isRow || before.selections.pairsOf(row) == nullptr || parent == nullptr ||
-        parent->length != find(extensions.front().hypothesis)->length) {
+  const Hypothesis *const first = find(order.hypotheses.front());
+  const auto isLikeFirst = [&](HypothesisId id) {
+    const Hypothesis *const hypothesis = find(id);
+    return hypothesis != nullptr && hypothesis->length == first->length;
+  };
+  if (first == nullptr || !std::ranges::all_of(order.hypotheses, isLikeFirst) ||
+      !std::all_of(extensions.begin(), end,
+                   [&](const Extension &each) { return isLikeFirst(each.hypothesis); })) {
+    return HEDDLE_ERROR(InvalidArgument, "a search has hypotheses of several lengths, expected "
+                                         "forks of those that it compares");
+  }
+  for (int64_t row = order.firstRow; row < order.firstRow + hypotheses; ++row) {
+    if (row < 0 || row >= static_cast<int64_t>(before.tokens.size()) ||
+        before.selections.pairsOf(row) == nullptr) {
       return HEDDLE_ERROR(InvalidArgument,
-                          fmt::format("a search has row {} of the step before, expected one of "
-                                      "which the device selects tokens, and hypotheses of one "
-                                      "length",
+                          fmt::format("a search compares row {} of the step before, expected one "
+                                      "of which the device selects tokens",
                                       row));
     }
-  }
-  if (order.width > mostOrderedHypotheses || order.wanted > before.selections.best ||
-      hypotheses * before.selections.best > mostContinuations) {
-    return HEDDLE_ERROR(Unsupported,
-                        fmt::format("a search considers {} tokens of each of {} hypotheses and "
-                                    "continues {}, expected at most {} in all and {}",
-                                    before.selections.best, hypotheses, order.width,
-                                    mostContinuations, mostOrderedHypotheses));
   }
   return {};
 }
 
 /// Describes the searches that the device orders.
-void PagedDecoder::collectOrders(std::span<const Extension> extensions, const BegunStep &before) {
+Status PagedDecoder::collectOrders(std::span<const Extension> extensions, const BegunStep &before) {
   int64_t row = 0;
   const BeamOrder *last = nullptr;
   for (const Extension &extension : extensions) {
@@ -145,17 +144,29 @@ void PagedDecoder::collectOrders(std::span<const Extension> extensions, const Be
     last = extension.order;
     row += extension.count();
   }
+  // Rows are both those of ids and those of lists.
+  if (!orders.empty() && row != static_cast<int64_t>(extensions.size())) {
+    return HEDDLE_ERROR(InvalidArgument,
+                        fmt::format("a step compares hypotheses and has {} extensions of {} "
+                                    "tokens, expected one token each",
+                                    extensions.size(), row));
+  }
+  return orders.reserve(executor->deviceStream());
 }
 
-std::string_view PagedDecoder::reasonAgainstOrders() const {
+std::string_view PagedDecoder::reasonAgainst(const BeamOrder &search) const {
   if (keepsKeyed()) {
     return "states with keys are copied";
   }
-  return orders.canOrder() ? "" : "the model's code does not order hypotheses";
+  assert(orders.canOrder() && "images that select tokens have the kernels");
+  const auto hypotheses = static_cast<int64_t>(search.hypotheses.size());
+  const bool isLarge =
+      search.width > mostOrderedHypotheses || hypotheses * search.tokensOfRow() > mostContinuations;
+  return isLarge ? "too many hypotheses are compared" : "";
 }
 
 /// Settles one extension, which is the first of its parent or not.
-void PagedDecoder::settle(const SettledExtension &extension, bool isFirst) {
+void PagedDecoder::settleOne(const SettledExtension &extension, bool isFirst) {
   Hypothesis *const hypothesis = find(extension.hypothesis);
   const Hypothesis *const parent = find(extension.parent);
   assert(hypothesis != nullptr && parent != nullptr);
@@ -165,16 +176,11 @@ void PagedDecoder::settle(const SettledExtension &extension, bool isFirst) {
   if (keepsStates() && isFirst) {
     hypothesis->state.follow(states, parent->state);
   }
-  for (BegunStep &step : begun) {
-    size_t token = 0;
-    for (const Appended &each : step.appended) {
-      if (!step.isDone && find(each) == hypothesis) {
-        step.tokens[token] = extension.token;
-        hypothesis->place = parent->place;
-        hypothesis->rest = parent->rest;
-      }
-      token += each.count;
-    }
+  BegunStep *const step = find(StepId(hypothesis->step));
+  if (step != nullptr && !step->isDone) {
+    step->tokens[hypothesis->tokenOfStep] = extension.token;
+    hypothesis->place = parent->place;
+    hypothesis->rest = parent->rest;
   }
 }
 
@@ -183,8 +189,8 @@ void PagedDecoder::settle(const SettledExtension &extension, bool isFirst) {
 void PagedDecoder::settle(std::span<const SettledExtension> extensions) {
   for (size_t i = 0; i < extensions.size(); ++i) {
     const auto before = extensions.first(i);
-    settle(extensions[i], std::ranges::find(before, extensions[i].parent,
-                                            &SettledExtension::parent) == before.end());
+    settleOne(extensions[i], std::ranges::find(before, extensions[i].parent,
+                                               &SettledExtension::parent) == before.end());
   }
 }
 
@@ -265,10 +271,13 @@ Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extension
   HEDDLE_TRY(gather(extensions));
   HEDDLE_TRY(checkRowOutputs(wanted.rows));
   if (follows) {
-    collectOrders(extensions, *before);
-    HEDDLE_TRY(orders.reserve(executor->deviceStream()));
+    HEDDLE_TRY(collectOrders(extensions, *before));
   }
   HEDDLE_ASSIGN(Step *const made, stepFor(chosen));
+  const auto idsInput = static_cast<size_t>(decoder.input - decoder.info->inputs.data());
+  if (!orders.empty() && !made->plan.inputs[idsInput].used) {
+    return HEDDLE_ERROR(Unsupported, "a step compares hypotheses and reads no ids");
+  }
   HEDDLE_TRY(checkHistoryRoom(extensions));
   describeMemory(extensions);
   int64_t longest = 0;
@@ -289,7 +298,7 @@ Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extension
   run.whole = true;
   run.tail = &made->projection;
   run.ids = idsOnDevice;
-  run.idsInput = static_cast<size_t>(decoder.input - decoder.info->inputs.data());
+  run.idsInput = idsInput;
   run.head = orders.empty() ? nullptr : &orders;
   HEDDLE_TRY(
       made->projection.begin(sink, batch.tokens(), executor->deviceStream(), step.selections));
@@ -306,8 +315,10 @@ Result<StepId> PagedDecoder::beginUnguarded(std::span<const Extension> extension
 
 /// Extends the hypotheses and starts the run of a step. Nothing but the device can fail.
 Status PagedDecoder::start(BegunStep &step, Run run, std::span<const Extension> extensions) {
+  size_t token = 0;
   for (size_t i = 0; i < extensions.size(); ++i) {
     const Extension &each = extensions[i];
+    find(each.hypothesis)->tokenOfStep = std::exchange(token, token + size_t(lengths[i]));
     step.appended.push_back({each.hypothesis, find(each.hypothesis)->life, starts[i],
                              static_cast<size_t>(lengths[i]), each.bestOf, each.follows()});
   }

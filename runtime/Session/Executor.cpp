@@ -344,7 +344,7 @@ Result<StartedRun> Executor::startWhole(const Run &run, const Chunk &chunk, int 
       run.tail->send(*stream);
     }
     if (run.head != nullptr && lane == 0) {
-      run.head->run(*stream, memory);
+      run.head->run(*stream, run, memory);
     }
     runDispatches(run, chunk, memory, context, lane, /*together=*/lanes > 1);
     runTail(run, chunk, context, lane);

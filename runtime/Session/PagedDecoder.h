@@ -87,7 +87,7 @@ public:
   Status finish(StepId step) override;
   void drop(StepId step) override;
   bool runsAhead() const override { return followsTokens; }
-  std::string_view reasonAgainstOrders() const override;
+  std::string_view reasonAgainst(const BeamOrder &search) const override;
   void settle(std::span<const SettledExtension> extensions) override;
   int64_t blocksInUse() const override {
     return history.inUse() + states.inUse() + keyed.inUse() + memory.inUse();
@@ -141,6 +141,8 @@ private:
     uint64_t life = 0;
     /// The number of the last step that extended it.
     uint64_t step = 0;
+    /// The place of its first token among those of that step.
+    size_t tokenOfStep = 0;
     /// The number of tokens: the positions of the table, if there are caches.
     int64_t length = 0;
     BlockTable table;
@@ -236,7 +238,7 @@ private:
   Status checkExtension(const Extension &extension) const;
   Status checkFollows(std::span<const Extension> extensions, const BegunStep *before) const;
   Status checkOrder(std::span<const Extension> extensions, const BegunStep &before) const;
-  void collectOrders(std::span<const Extension> extensions, const BegunStep &before);
+  Status collectOrders(std::span<const Extension> extensions, const BegunStep &before);
   void locateTokens(std::span<const Extension> extensions, const BegunStep &before);
   Status gather(std::span<const Extension> extensions);
   int64_t blocksToCopy(const BlockPool &pool);
@@ -258,7 +260,7 @@ private:
   void clear(BegunStep &step);
   BegunStep *find(StepId id);
   void complete(BegunStep &step);
-  void settle(const SettledExtension &extension, bool isFirst);
+  void settleOne(const SettledExtension &extension, bool isFirst);
   static void takeTokens(BegunStep &step, const BegunStep &before);
   Status encodeUnguarded(std::span<const SourceView> sources, std::span<SourceId> ids,
                          std::span<const Output> outputs);

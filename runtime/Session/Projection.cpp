@@ -172,7 +172,9 @@ Status Projection::reserveSelection(DeviceStream &stream) {
       static_cast<uint64_t>(plan->selection->columns * selectedPair) * sizeof(float);
   HEDDLE_TRY(
       stream.grow(selectedLogits, selected * static_cast<uint64_t>(vocabulary) * sizeof(float)));
-  std::swap(selectedPairs, selectedBefore);
+  if (std::exchange(isFilled, false)) {
+    std::swap(selectedPairs, selectedBefore);
+  }
   HEDDLE_TRY(stream.grow(selectedPairs, selected * selections->pitch));
   selections->pairs = selectedPairs.data();
   findExcluded();
@@ -304,6 +306,7 @@ void Projection::launchSelection(const RunView &view, Range wanted, int64_t befo
 
 /// Selects on the device, and begins to copy what it selects to the host.
 void Projection::select(const RunView &view) {
+  isFilled = true;
   int64_t before = 0;
   for (const Range wanted : selections->ranges) {
     launchProduct(view, wanted, before);

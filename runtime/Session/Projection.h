@@ -123,6 +123,8 @@ private:
   std::vector<int32_t> excludedOfRow;
   /// What the run selects, and what the run before it has selected.
   DeviceMemory selectedPairs, selectedBefore;
+  /// Whether a run selects to the first of them.
+  bool isFilled = false;
   std::vector<void *> selectionOperands;
   std::atomic<int64_t> next = 0;
 };

@@ -58,12 +58,13 @@ struct IdsOnDevice {
 };
 
 class ChunkMemory;
+struct Run;
 
 /// Work before the dispatches of an uncut run, after everything that they read was sent.
 class RunHead {
 public:
   virtual ~RunHead() = default;
-  virtual void run(DeviceStream &stream, const ChunkMemory &memory) = 0;
+  virtual void run(DeviceStream &stream, const Run &run, const ChunkMemory &memory) = 0;
 };
 
 /// The results of a run after all its dispatches are done, for RunTail.

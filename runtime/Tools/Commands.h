@@ -113,6 +113,8 @@ struct GenerateOptions : SubcommandOptions, AnswerOptions, SourceOptions, Execut
   int64_t promptTokens = GeneratorOptions().promptTokens;
   /// Whether prompts share common prefixes.
   bool sharesPrefixes = true;
+  /// Whether a step of a GPU may begin before the one before it has ended.
+  bool runsAhead = true;
   /// Whether scores precede the texts.
   bool scores = false;
 

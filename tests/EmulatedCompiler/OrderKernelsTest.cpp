@@ -8,6 +8,7 @@
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 #include "tests/EmulatedCompiler/OrderedSearches.h"
 #include "tests/EmulatedCompiler/PlantedDefects.h"
+#include "tests/runtime/Artifact/OrderReference.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -224,7 +225,7 @@ void Launch::expect(size_t number, Outcome &after, bool hasHistories, bool hasSt
   std::vector<bool> seen(search.hypotheses.size());
   for (size_t slot = 0; slot < search.width; ++slot) {
     const bool isFilled = slot < decided.size();
-    const Continuation own = isFilled ? decided[slot] : Continuation{0, 0, 0};
+    const Continuation own = isFilled ? decided[slot] : Continuation{0, 0};
     const bool isFirst = isFilled && !seen[own.parent];
     seen[own.parent] = seen[own.parent] || isFilled;
     const size_t row = firstRows[number] + slot;
@@ -268,6 +269,20 @@ TEST_P(OrderKernels, OrderSearchesAsTheHostDoes) {
     }
     const auto blocks = unsigned(random.from(1, 5));
     Launch(searches).expectRight(GetParam(), blocks, !random.isOneOf(4), !random.isOneOf(3));
+  }
+}
+
+/// The reference of these tests has the host's normalisers.
+TEST(OrderReference, HasTheBitsOfTheHost) {
+  Random random(9);
+  for (int round = 0; round < 200; ++round) {
+    const Hypothesis hypothesis = random.hypothesis(random.from(1, 90), 1);
+    std::vector<float> pairs;
+    for (const ExponentialSum &chunk : hypothesis.chunks) {
+      pairs.insert(pairs.end(), {chunk.largest, chunk.sum});
+    }
+    EXPECT_EQ(OrderedContinuations::normalizer(pairs.data(), int64_t(hypothesis.chunks.size())),
+              logSumExp(hypothesis.chunks));
   }
 }
 

@@ -1,67 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The rules are written once more, from runtime/Generate: no search of the runtime is made here.
+/// Makes searches, and has them ordered by the reference that tests of the runtime compare with its
+/// searches.
 #include "tests/EmulatedCompiler/OrderedSearches.h"
 
+#include "tests/runtime/Artifact/OrderReference.h"
+
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <utility>
 
 namespace heddle {
 
+namespace {
+/// A search in the host's memory, as kernels read it.
+struct HostSearch {
+  explicit HostSearch(const Search &search);
+
+  std::vector<SelectedToken> pairs;
+  std::vector<double> sums;
+  HeddleOrderedSearch record = {};
+};
+} // namespace
+
+HostSearch::HostSearch(const Search &search) {
+  const Hypothesis &first = search.hypotheses.front();
+  for (const Hypothesis &each : search.hypotheses) {
+    for (const ExponentialSum &chunk : each.chunks) {
+      pairs.push_back({chunk.largest, std::bit_cast<int32_t>(chunk.sum)});
+    }
+    pairs.insert(pairs.end(), each.best.begin(), each.best.end());
+    sums.push_back(each.sum);
+  }
+  record.pairs = pairs.data();
+  record.pitch = static_cast<int64_t>((first.chunks.size() + first.best.size()) * sizeof pairs[0]);
+  record.chunks = static_cast<int64_t>(first.chunks.size());
+  record.best = static_cast<int64_t>(first.best.size());
+  record.hypotheses = static_cast<int64_t>(search.hypotheses.size());
+  record.wanted = static_cast<int64_t>(search.wanted);
+  record.width = static_cast<int64_t>(search.width);
+  record.refills = search.refills ? 1 : 0;
+  record.sums = sums.data();
+  record.ends = search.ends.data();
+  record.end_count = static_cast<int64_t>(search.ends.size());
+  record.banned = search.banned.data();
+  record.banned_count = static_cast<int64_t>(search.banned.size());
+}
+
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-static bool contains(const std::vector<int32_t> &list, int32_t token) {
-  return std::ranges::find(list, token) != list.end();
-}
-
-/// Candidates::collect() and BeamSearch::gather().
-static std::vector<Continuation> gather(const Search &search) {
-  std::vector<Continuation> all;
-  for (size_t parent = 0; parent < search.hypotheses.size(); ++parent) {
-    const Hypothesis &hypothesis = search.hypotheses[parent];
-    const double normaliser = logSumExp(hypothesis.chunks);
-    size_t kept = 0;
-    for (const SelectedToken &each : hypothesis.best) {
-      if (each.logit > -kInfinity && !contains(search.banned, each.token) && kept < search.wanted) {
-        const double score = double(each.logit) - normaliser;
-        all.push_back({parent, each.token, hypothesis.sum + score});
-        ++kept;
-      }
-    }
-  }
-  std::ranges::sort(all, [](const Continuation &a, const Continuation &b) {
-    return a.sum != b.sum ? a.sum > b.sum
-                          : std::pair(a.parent, a.token) < std::pair(b.parent, b.token);
-  });
-  all.resize(std::min(all.size(), search.wanted));
-  return all;
-}
-
 std::vector<Continuation> decide(const Search &search) {
-  const std::vector<Continuation> all = gather(search);
+  const HostSearch copied(search);
+  const OrderedContinuations found(copied.record);
   std::vector<Continuation> slots;
-  const auto ends = [&](size_t i) { return contains(search.ends, all[i].token); };
-  const auto goOn = [&](size_t i) {
-    if (slots.size() < search.width) {
-      slots.push_back(all[i]);
+  found.fill([&](int64_t, const OrderedSlot &slot) {
+    if (slot.isFilled) {
+      slots.push_back({static_cast<size_t>(slot.hypothesis), slot.token});
     }
-  };
-  size_t spare = search.width;
-  const size_t considered = search.refills ? std::min(search.width, all.size()) : all.size();
-  for (size_t i = 0; i < considered; ++i) {
-    if (!ends(i)) {
-      goOn(i);
-    } else if (search.refills) {
-      while (spare < all.size() && ends(spare)) {
-        ++spare;
-      }
-      if (spare < all.size()) {
-        goOn(spare++);
-      }
-    }
-  }
+  });
   return slots;
 }
 

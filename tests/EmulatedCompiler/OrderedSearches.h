@@ -35,7 +35,6 @@ struct Search {
 struct Continuation {
   size_t parent;
   int32_t token;
-  double sum;
 };
 
 /// Returns the continuations that go on, as BeamSearch::decide() does before the last step.

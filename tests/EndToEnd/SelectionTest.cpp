@@ -205,6 +205,17 @@ TEST_P(Selection, BeamsRunAheadWithTheSameBits) {
   EXPECT_GT(run.steps.ahead, 15);
 }
 
+/// Rows of windows give back the blocks that no later row reads.
+TEST(BeamsOfWindows, RunAheadWithTheSameBits) {
+  const Oracle oracle = {"mistral-tiny", false};
+  Searches run(compileModel(HEDDLE_TEST_DATA "/oracles/mistral-tiny"), "cuda");
+  GenerationOptions options{.beam = 3, .nbest = 2, .minLength = 40, .maxLength = 40};
+  options.sample = false;
+  const auto waiting = run.generate(oracle, {{"beams", options}}, /*runAhead=*/false);
+  EXPECT_EQ(run.generate(oracle, {{"beams", options}}), waiting);
+  EXPECT_EQ(run.steps.ahead, run.steps.steps - 1) << testing::PrintToString(run.steps.reasons);
+}
+
 /// The tools say whether a model selects, and what the rows of a profile were.
 TEST(SelectionTools, SayWhatIsSelected) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/marian-tiny";

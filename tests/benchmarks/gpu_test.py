@@ -123,7 +123,7 @@ class Gpu(unittest.TestCase):
         self.assertNotIn("differs", done.stderr)
 
     def test_steps_that_wait_are_measured_too(self):
-        # Milliseconds by what is measured; steps of beams never run ahead.
+        # Milliseconds by what is measured; steps of these beams do not run ahead.
         class Measured:
             path = Path(self.temporary.name)
 

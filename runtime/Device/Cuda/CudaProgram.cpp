@@ -40,7 +40,7 @@ private:
   std::shared_ptr<const CudaModule> module;
   std::vector<CudaKernel> kernels;
   /// By their OwnKernel; null if the image has none.
-  std::array<std::unique_ptr<CudaKernel>, 3> ownKernels;
+  std::array<std::unique_ptr<CudaKernel>, size_t(OwnKernel::Count)> ownKernels;
   CudaWeights weights;
 };
 } // namespace
@@ -146,7 +146,7 @@ Status CudaProgram::findKernel(const manifest::Kernel &table, uint32_t target,
   return module->find((std::string(symbol) + HEDDLE_MERGE_SUFFIX).c_str(), *kernel.merge);
 }
 
-/// Finds the kernels beside those of the model, which images of older compilers lack.
+/// Finds the kernels beside those of the model: all of them, or none in images of older compilers.
 Status CudaProgram::findOwnKernels() {
   const auto find = [&](OwnKernel number, const char *entry, int64_t threads, int64_t shared,
                         size_t operands) -> Status {
@@ -155,16 +155,18 @@ Status CudaProgram::findOwnKernels() {
     kernel->threads = static_cast<unsigned>(threads);
     kernel->shared = static_cast<unsigned>(shared);
     kernel->operands.assign(operands, OperandKind::Elements);
-    const Status status = module->find(entry, *kernel);
-    if (status.ok()) {
-      ownKernels[static_cast<size_t>(number)] = std::move(kernel);
-    }
-    return status.code() == StatusCode::NotFound ? Status() : status;
+    HEDDLE_TRY(module->find(entry, *kernel));
+    ownKernels[static_cast<size_t>(number)] = std::move(kernel);
+    return {};
   };
+  Status status = find(OwnKernel::ExcludeTokens, exclusionEntry, exclusionThreads, /*shared=*/0, 2);
+  if (status.code() == StatusCode::NotFound) {
+    return {};
+  }
+  HEDDLE_TRY(status);
   HEDDLE_TRY(find(OwnKernel::OrderHypotheses, hypothesisOrderEntry, hypothesisOrderThreads,
                   hypothesisOrderShared, 4));
-  HEDDLE_TRY(find(OwnKernel::CopyBlocks, blockCopyEntry, blockCopyThreads, blockCopyShared, 1));
-  return find(OwnKernel::ExcludeTokens, exclusionEntry, exclusionThreads, /*shared=*/0, 2);
+  return find(OwnKernel::CopyBlocks, blockCopyEntry, blockCopyThreads, blockCopyShared, 1);
 }
 
 /// Returns whether a model selects tokens from logits.

@@ -470,7 +470,8 @@ static Result<Generator> openGenerator(const Model &model, const GenerateOptions
                 Generator::create(model, {.session = session,
                                           .batchTokens = options.batchTokens,
                                           .promptTokens = options.promptTokens,
-                                          .promptTokensBeside = options.promptTokens}));
+                                          .promptTokensBeside = options.promptTokens,
+                                          .runAhead = options.runsAhead}));
   if (!generator.hasSources()) {
     if (!options.prefix.empty()) {
       return optionError(fmt::format("--prefix is given, and {} continues prompts: expected all of "

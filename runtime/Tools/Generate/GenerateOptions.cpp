@@ -227,6 +227,8 @@ void declare(OptionList &list, GenerateOptions &options) {
              "Tokens of prompts that run in one step; longer prompts are computed in pieces");
   list.flag("--no-shared-prefixes", options.sharesPrefixes, false,
             "Compute what prompts begin with for each of them");
+  list.flag("--no-run-ahead", options.runsAhead, false,
+            "On a GPU, begin no step before the one before it has ended: the texts are the same");
   declareSchema(list, options.jsonSchema);
   declareAnswers(list, options);
   declareFormat(list, options, options.json,

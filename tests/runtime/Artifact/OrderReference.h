@@ -69,16 +69,18 @@ private:
   }
   bool ends(int64_t i) const { return isIn(search.ends, search.end_count, list[i].token); }
 
-  double normalizer(const float *pairs) const {
+public:
+  /// Returns logSumExp() of pairs.
+  static double normalizer(const float *pairs, int64_t chunks) {
     HostDoubles operations;
     DoubleMath math(operations);
     double largest = -__builtin_inf();
-    for (int64_t chunk = 0; chunk < search.chunks; ++chunk) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       const double own = pairs[2 * chunk];
       largest = largest < own ? own : largest;
     }
     double sum = 0;
-    for (int64_t chunk = 0; chunk < search.chunks; ++chunk) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       if (pairs[2 * chunk + 1] != 0) {
         sum += double(pairs[2 * chunk + 1]) * math.exponential(double(pairs[2 * chunk]) - largest);
       }
@@ -86,11 +88,12 @@ private:
     return sum == 0 ? -__builtin_inf() : largest + math.logarithm(sum);
   }
 
+private:
   void collect(int64_t hypothesis) {
     const auto *const pairs = reinterpret_cast<const float *>(
         static_cast<const char *>(search.pairs) + hypothesis * search.pitch);
     const auto *const best = reinterpret_cast<const SelectedToken *>(pairs + 2 * search.chunks);
-    const double whole = normalizer(pairs);
+    const double whole = normalizer(pairs, search.chunks);
     int64_t own = 0;
     for (int64_t i = 0; i < search.best && own < search.wanted; ++i) {
       if (best[i].logit > -__builtin_inff() &&

@@ -78,3 +78,27 @@ TEST(BeamsAhead, WaitIfTheyAreWide) {
               *reason == 0 ? std::vector<std::string>() : std::vector<std::string>{reason});
   }
 }
+
+/// If there is no memory for a fork, the step begins later.
+TEST(BeamsAhead, WaitIfForksFail) {
+  for (int before = 0; before < 3; ++before) {
+    SCOPED_TRACE(before);
+    Trial ahead(models[0], true), usual(models[0], false);
+    for (Trial *const run : {&ahead, &usual}) {
+      for (int number = 0; number < 4; ++number) {
+        run->add(mixed(number));
+      }
+    }
+    for (int step = 0; step < before; ++step) {
+      ASSERT_TRUE(ahead.step().ok());
+    }
+    // The next step does not begin ahead, and the host's own forks fail after it.
+    ahead.decoder.refuseForks(1);
+    ASSERT_TRUE(ahead.step().ok());
+    const std::vector<std::string> &reasons = ahead.search->stepUse().reasons;
+    EXPECT_NE(std::ranges::find(reasons, "the cache or memory is full"), reasons.end());
+    ahead.finishAll();
+    usual.finishAll();
+    expectSame(ahead, usual);
+  }
+}

@@ -299,14 +299,11 @@ Status FakeDecoder::order(std::span<const Extension> extensions) {
       pairs.insert(pairs.end(), {each.logit, std::bit_cast<float>(each.token)});
     }
   }
-  if (static_cast<int64_t>(search.hypotheses.size() * best) > mostContinuations) {
-    return HEDDLE_ERROR(Unsupported, "too many continuations");
-  }
   const HeddleOrderedSearch described = {
       .pairs = pairs.data(),
       .pitch = static_cast<int64_t>((pieces + best) * selectedPair * sizeof(float)),
       .chunks = static_cast<int64_t>(pieces),
-      .best = static_cast<int64_t>(best),
+      .best = std::min(static_cast<int64_t>(best), search.tokensOfRow()),
       .hypotheses = static_cast<int64_t>(search.hypotheses.size()),
       .wanted = search.wanted,
       .width = search.width,

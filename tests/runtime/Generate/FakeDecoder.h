@@ -6,6 +6,7 @@
 #ifndef HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
 #define HEDDLE_TESTS_RUNTIME_GENERATE_FAKEDECODER_H
 
+#include "heddle/HypothesisOrder.h"
 #include "runtime/Session/Decoder.h"
 
 #include <cstdint>
@@ -50,8 +51,11 @@ public:
   Status finish(StepId step) override;
   void drop(StepId step) override;
   bool runsAhead() const override { return selects > 0; }
-  std::string_view reasonAgainstOrders() const override {
-    return orders ? "" : "hypotheses are compared";
+  std::string_view reasonAgainst(const BeamOrder &search) const override {
+    const size_t all = search.hypotheses.size() * static_cast<size_t>(search.tokensOfRow());
+    return !orders                                        ? "hypotheses are compared"
+           : all > static_cast<size_t>(mostContinuations) ? "too many hypotheses are compared"
+                                                          : "";
   }
   void settle(std::span<const SettledExtension> extensions) override;
   /// Returns the positions of sources and hypotheses; nothing is shared.

@@ -294,6 +294,58 @@ TEST(StepsAheadAndOthers, RefuseRowsWithoutTokens) {
   EXPECT_EQ(decoding->finish(looking).message(), "");
 }
 
+TEST(StepsAheadAndOthers, MustCompareForks) {
+  const Decoding decoding(selecting(generatingModel()));
+  const HypothesisId one = decoding.start({4, 5}), other = decoding.start({6}),
+                     fresh = decoding.start({7});
+  const Tokens token = {1}, three = {1, 2, 3};
+  const std::vector<Extension> beginnings = {{one, token}, {other, token}};
+  SelectionRecorder recorder, next;
+  const StepId step = *decoding->begin(beginnings, recorder);
+  const HypothesisId forks[] = {*decoding->fork(one), *decoding->fork(other)};
+  const HypothesisId compared[] = {one, other};
+  const BeamOrder sound{.hypotheses = compared,
+                        .firstRow = 0,
+                        .sums = {0, -1},
+                        .wanted = 4,
+                        .width = 2,
+                        .refillsPlaces = false,
+                        .ends = {},
+                        .banned = {}};
+  const auto refusal = [&](const BeamOrder &order, std::vector<Extension> before = {}) {
+    std::vector<Extension> all = std::move(before);
+    for (const HypothesisId fork : forks) {
+      all.push_back({.hypothesis = fork, .tokens = {}, .order = &order});
+    }
+    return std::string(decoding->begin(all, next).status().message());
+  };
+  BeamOrder order = sound;
+  order.width = 3;
+  EXPECT_EQ(refusal(order), "a search has 2 hypotheses, 2 sums and 2 extensions, expected as many "
+                            "sums as hypotheses and 3 extensions");
+  order = sound;
+  order.sums = {0};
+  EXPECT_EQ(refusal(order), "a search has 2 hypotheses, 1 sums and 2 extensions, expected as many "
+                            "sums as hypotheses and 2 extensions");
+  order = sound;
+  order.firstRow = 1;
+  EXPECT_EQ(refusal(order), "a search compares row 2 of the step before, expected one of which the "
+                            "device selects tokens");
+  order = sound;
+  const HypothesisId unlike[] = {one, fresh};
+  order.hypotheses = unlike;
+  EXPECT_EQ(refusal(order), "a search has hypotheses of several lengths, expected forks of those "
+                            "that it compares");
+  order = sound;
+  order.wanted = 600;
+  EXPECT_EQ(refusal(order), "too many hypotheses are compared");
+  EXPECT_EQ(refusal(sound, {{fresh, three}}),
+            "a step compares hypotheses and has 3 extensions of 5 "
+            "tokens, expected one token each");
+  EXPECT_EQ(refusal(sound), "");
+  EXPECT_EQ(decoding->finish(step).message(), "");
+}
+
 /// What a step selects stays where it is while memory for the rows of a larger one is allocated.
 TEST(StepsAheadAndOthers, MayHaveMoreRows) {
   const auto selectedBy = [](bool isAhead) {

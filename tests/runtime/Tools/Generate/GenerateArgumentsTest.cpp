@@ -56,6 +56,7 @@ TEST(GenerateArguments, All) {
                                                         "--repetition-penalty",
                                                         "1.5",
                                                         "--early-stopping",
+                                                        "--no-run-ahead",
                                                         "--prefix",
                                                         "p.txt",
                                                         "--shortlist",
@@ -71,6 +72,7 @@ TEST(GenerateArguments, All) {
                                                         "jsonl",
                                                         "--tokens"}));
   EXPECT_EQ(options.output, "o.txt");
+  EXPECT_FALSE(options.runsAhead);
   EXPECT_EQ(options.generation.beam, 5);
   EXPECT_EQ(options.generation.nbest, 3);
   EXPECT_EQ(options.generation.rules, Rules::CTranslate2);
