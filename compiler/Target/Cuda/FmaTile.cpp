@@ -158,7 +158,7 @@ BlockWork fmaWork(Type element, int64_t k, int64_t groups) {
       {many.rows, many.panels},
       {few.rows, few.panels},
       kFewRows,
-      kAnyBlocks};
+      groups == 1 ? kAnyBlocks : kBlocksOfGroups};
 }
 
 // --- copies ------------------------------------------------------------------------------------

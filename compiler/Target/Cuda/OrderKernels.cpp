@@ -495,7 +495,7 @@ void addOrderKernels(ModuleOp module, const TargetDescription &target) {
                 overPieces(block.code, launch,
                            [&](Value row, Value) { OrderedSearch(block, launch, row).emit(); });
               });
-  addOwnEntry(module, target, {blockCopyEntry, blockCopyThreads},
+  addOwnEntry(module, target, {blockCopyEntry, blockCopyThreads, /*leastBlocks=*/4},
               [](const BlockCode &block, const LaunchRecord &launch) {
                 overPieces(block.code, launch, [&](Value slot, Value piece) {
                   copyPiece(block, {block.code, launch.operand(0)}, slot, piece);

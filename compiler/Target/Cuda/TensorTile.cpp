@@ -76,7 +76,7 @@ BlockWork tensorWork(int64_t groups) {
           {many.words.rows, many.words.panels},
           {kFew.words.rows, kFew.words.panels},
           kFewRows,
-          kAnyBlocks};
+          groups == 1 ? kAnyBlocks : kBlocksOfGroups};
 }
 
 void TileCode::storeRows(ValueRange loaded, const Slab &slab) {

@@ -72,6 +72,6 @@ module @sm_90a attributes {dataflow.selects_tokens} {
   // CHECK-COUNT-5: nvvm.barrier
   // CHECK-NOT: nvvm.barrier
   // CHECK: llvm.func @hypotheses$order(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128>}
-  // CHECK: llvm.func @hypotheses$copy_blocks(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
+  // CHECK: llvm.func @hypotheses$copy_blocks(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.minctasm = 4 : i32, nvvm.reqntid = array<i32: 128>}
   // CHECK: llvm.func @roof$
 }

@@ -138,7 +138,7 @@ dataflow.kernel @anywhere : (!dataflow.buffer<[tokens, 64] in 128, f32>, !datafl
 // CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
 
 // A panel belongs to one group of columns, so tiles have one panel.
-// CHECK: func.func @groups.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43520, 128, 1, 16, 1, 64, 0, 0>}
+// CHECK: func.func @groups.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43520, 128, 1, 16, 1, 64, 2, 0>}
 dataflow.kernel @groups : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[96, 40], f32>) -> !dataflow.buffer<[tokens, 96], f32>
     computes #dataflow.contract<n = 48, k = 40, groups = 2> {
 ^bb0(%sum: f32):
@@ -156,7 +156,7 @@ dataflow.kernel @experts : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffe
 }
 
 // The same on tensor cores.
-// CHECK: func.func @columns.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 39936, 128, 1, 16, 1, 64, 0, 0>}
+// CHECK: func.func @columns.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 39936, 128, 1, 16, 1, 64, 2, 0>}
 // CHECK: nvvm.mma.sync
 dataflow.kernel @columns : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer<[48, 40], bf16>) -> !dataflow.buffer<[tokens, 48], f32>
     computes #dataflow.contract<n = 24, k = 40, groups = 2, arithmetic = bf16> {
@@ -173,5 +173,5 @@ dataflow.kernel @columns : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffe
 // ENTRY: scf.while
 // ENTRY: func.call @product.sm_80
 // ENTRY-LABEL: llvm.func @columns(
-// ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
+// ENTRY-SAME: attributes {nvvm.kernel, nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 128>}
 // ENTRY-NOT: llvm.alloca
