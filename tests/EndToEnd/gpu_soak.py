@@ -4,7 +4,7 @@
 
 The GPU is the emulated one, whose library is found by LD_LIBRARY_PATH: it reports what no
 comparison would show. The results of both must agree within the error of the precision. Models that
-generate are also searched with beams on the GPU.
+generate are also searched on the GPU, with steps that run ahead of the host and without.
 """
 
 import argparse
@@ -50,6 +50,10 @@ class Trial:
         self.target = chance.choice(TARGETS)
         self.prompts = [" ".join(str(chance.randrange(4, 14)) for _ in range(chance.randrange(1, 7)))
                         for _ in range(3)]
+        self.search = ["--beam", str(chance.randrange(1, 6)), "--max-length",
+                       str(chance.randrange(3, 30)), "--min-length", str(chance.choice([0, 0, 3])),
+                       "--rules", chance.choice(["paper", "transformers", "ctranslate2"]),
+                       "--length-penalty", str(chance.choice([0, 1]))]
 
     def __str__(self):
         return (f"{self.model.relative_to(self.model.parents[1])} --precision={self.precision} "
@@ -86,12 +90,18 @@ class Trial:
             return None if code == 0 else said
         prompts = folder / "prompts.txt"
         prompts.write_text("".join(line + "\n" for line in self.prompts))
-        code, said = run([self.heddle, "generate", binary, "--input", str(prompts), "--tokens",
-                          "--device", "cuda", "--max-length", "9", "--beam", "2"])
-        # Sources of floats or pixels are no lines of ids.
-        if code == 0 or "expected --inputs" in said:
-            return None
-        return f"heddle generate ended with {code}: {said}"
+        # Steps that begin before the host has seen the one before, and steps that wait for it.
+        answers = []
+        for options in [], ["--no-run-ahead"]:
+            code, said = run([self.heddle, "generate", binary, "--input", str(prompts), "--tokens",
+                              "--device", "cuda", "--format", "jsonl", *self.search, *options])
+            # Sources of floats or pixels are no lines of ids.
+            if code != 0:
+                return (None if "expected --inputs" in said
+                        else f"heddle generate ended with {code}: {said}")
+            answers.append(said)
+        return (None if answers[0] == answers[1]
+                else f"other answers if no step runs ahead: {' '.join(self.search)}")
 
 
 def main():
