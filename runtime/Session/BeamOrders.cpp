@@ -38,10 +38,6 @@ template <typename Element> static const Element *offsetOf(const std::vector<Ele
   return reinterpret_cast<const Element *>(list.size() * sizeof(Element));
 }
 
-int64_t BeamOrders::bestOf(const BeamOrder &search, const Selections &before) {
-  return std::min(before.best, search.tokensOfRow());
-}
-
 void BeamOrders::add(const BeamOrder &search, const Selections &before, int64_t firstRow,
                      int64_t length) {
   const auto hypotheses = static_cast<int64_t>(search.hypotheses.size());
@@ -49,7 +45,8 @@ void BeamOrders::add(const BeamOrder &search, const Selections &before, int64_t 
   own = {.pairs = before.pairsOf(search.firstRow),
          .pitch = static_cast<int64_t>(before.pitch),
          .chunks = before.chunks,
-         .best = bestOf(search, before),
+         // Other rows of the step before may need more.
+         .best = std::min(before.best, search.tokensOfRow()),
          .hypotheses = hypotheses,
          .wanted = search.wanted,
          .width = search.width,

@@ -35,9 +35,6 @@ public:
   /// Returns whether the program has the kernels.
   bool canOrder() const { return order != nullptr && copyBlocks != nullptr; }
 
-  /// Returns how many of the best tokens of a row are read.
-  static int64_t bestOf(const BeamOrder &search, const Selections &before);
-
   /// Forgets the searches of the last step.
   void clear();
   bool empty() const { return searches.empty(); }

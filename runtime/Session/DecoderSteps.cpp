@@ -144,7 +144,7 @@ Status PagedDecoder::collectOrders(std::span<const Extension> extensions, const 
     last = extension.order;
     row += extension.count();
   }
-  // Rows are both those of ids and those of lists.
+  // The row of an extension is that of its id and that of its lists.
   if (!orders.empty() && row != static_cast<int64_t>(extensions.size())) {
     return HEDDLE_ERROR(InvalidArgument,
                         fmt::format("a step compares hypotheses and has {} extensions of {} "
