@@ -67,7 +67,7 @@ public:
     EXPECT_TRUE(generator.ok()) << generator.status().message();
     for (size_t i = 0; generator.ok() && i < list.size(); ++i) {
       GenerationRequest request{.options = list[i].options};
-      (oracle.hasSources ? request.source : request.prefix) = {7, 12, 5, 30};
+      (oracle.hasSources ? request.source : request.prefix) = {7, 12, 5, 26};
       const Result<int64_t> id = generator->add(std::move(request));
       EXPECT_TRUE(id.ok()) << list[i].name << ": " << id.status().message();
     }
@@ -214,6 +214,24 @@ TEST(BeamsOfWindows, RunAheadWithTheSameBits) {
   const auto waiting = run.generate(oracle, {{"beams", options}}, /*runAhead=*/false);
   EXPECT_EQ(run.generate(oracle, {{"beams", options}}), waiting);
   EXPECT_EQ(run.steps.ahead, run.steps.steps - 1) << testing::PrintToString(run.steps.reasons);
+}
+
+/// States are copied as blocks are; those for each position of a source are the host's.
+TEST(BeamsOfStates, RunAheadUnlessTheyHaveKeys) {
+  for (const auto &[name, reason] :
+       {std::pair("gru-additive", ""),
+        std::pair("location-cumulative", "states with keys are copied")}) {
+    SCOPED_TRACE(name);
+    const Oracle oracle = {name, true};
+    Searches run(compileModel(std::string(HEDDLE_TEST_DATA "/oracles/recurrent/") + name), "cuda");
+    GenerationOptions options{.beam = 3, .nbest = 2, .minLength = 8, .maxLength = 8};
+    options.sample = false;
+    const auto waiting = run.generate(oracle, {{"beams", options}}, /*runAhead=*/false);
+    EXPECT_EQ(run.generate(oracle, {{"beams", options}}), waiting);
+    EXPECT_EQ(run.steps.ahead, *reason == 0 ? run.steps.steps - 1 : 0);
+    EXPECT_EQ(run.steps.reasons,
+              *reason == 0 ? std::vector<std::string>() : std::vector<std::string>{reason});
+  }
 }
 
 /// The tools say whether a model selects, and what the rows of a profile were.
