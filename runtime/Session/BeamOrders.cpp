@@ -168,9 +168,8 @@ void BeamOrders::run(DeviceStream &stream, const Run &run, const ChunkMemory &ch
   for (size_t kind = 0; kind < caches.size(); ++kind) {
     if (caches[kind].stride != 0) {
       void *const blocks[] = {blocksAt(kind)};
-      const auto pieces =
-          (static_cast<int64_t>(caches[kind].stride) + blockPieceBytes - 1) / blockPieceBytes;
-      launch(copyBlocks, blocks, slots, pieces);
+      launch(copyBlocks, blocks, slots,
+             piecesOf(static_cast<int64_t>(caches[kind].stride), blockPieceBytes));
     }
   }
 }

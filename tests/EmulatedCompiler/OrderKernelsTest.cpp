@@ -157,37 +157,18 @@ private:
 
 HeddleOrderedSearch Launch::send(EmulatedGpu &gpu, size_t number) const {
   const Search &search = searches[number];
-  const Hypothesis &first = search.hypotheses.front();
-  std::vector<SelectedToken> pairs;
-  std::vector<double> sums;
-  for (const Hypothesis &each : search.hypotheses) {
-    for (const ExponentialSum &chunk : each.chunks) {
-      pairs.push_back({chunk.largest, std::bit_cast<int32_t>(chunk.sum)});
-    }
-    pairs.insert(pairs.end(), each.best.begin(), each.best.end());
-    pairs.resize(pairs.size() + search.padding, {kInfinity, 1});
-    sums.push_back(each.sum);
-  }
+  const SearchInMemory own(search);
   const auto list = [&](const std::vector<int32_t> &tokens) {
     return tokens.empty() ? nullptr : pointer<const int32_t>(gpu.send(tokens));
   };
-  return {pointer<const void>(gpu.send(pairs)),
-          int64_t((first.chunks.size() + first.best.size() + search.padding) * sizeof(pairs[0])),
-          int64_t(first.chunks.size()),
-          int64_t(first.best.size()),
-          int64_t(search.hypotheses.size()),
-          int64_t(search.wanted),
-          int64_t(search.width),
-          search.refills ? 1 : 0,
-          pointer<const double>(gpu.send(sums)),
-          list(search.ends),
-          int64_t(search.ends.size()),
-          list(search.banned),
-          int64_t(search.banned.size()),
-          int64_t(firstRows[number]),
-          int64_t(firstSlots[number]),
-          int64_t(search.wholeBlocks),
-          search.hasPartial ? 1 : 0};
+  HeddleOrderedSearch record = own.record;
+  record.pairs = pointer<const void>(gpu.send(own.pairs));
+  record.sums = pointer<const double>(gpu.send(own.sums));
+  record.ends = list(search.ends);
+  record.banned = list(search.banned);
+  record.first_row = int64_t(firstRows[number]);
+  record.first_slot = int64_t(firstSlots[number]);
+  return record;
 }
 
 Outcome Launch::run(const Code &image, unsigned blocks, bool hasHistories, bool hasStates) const {

@@ -14,28 +14,20 @@
 
 namespace heddle {
 
-namespace {
-/// A search in the host's memory, as kernels read it.
-struct HostSearch {
-  explicit HostSearch(const Search &search);
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-  std::vector<SelectedToken> pairs;
-  std::vector<double> sums;
-  HeddleOrderedSearch record = {};
-};
-} // namespace
-
-HostSearch::HostSearch(const Search &search) {
+SearchInMemory::SearchInMemory(const Search &search) {
   const Hypothesis &first = search.hypotheses.front();
   for (const Hypothesis &each : search.hypotheses) {
     for (const ExponentialSum &chunk : each.chunks) {
       pairs.push_back({chunk.largest, std::bit_cast<int32_t>(chunk.sum)});
     }
     pairs.insert(pairs.end(), each.best.begin(), each.best.end());
+    pairs.resize(pairs.size() + search.padding, {kInfinity, 1});
     sums.push_back(each.sum);
   }
   record.pairs = pairs.data();
-  record.pitch = static_cast<int64_t>((first.chunks.size() + first.best.size()) * sizeof pairs[0]);
+  record.pitch = static_cast<int64_t>(pairs.size() / sums.size() * sizeof pairs[0]);
   record.chunks = static_cast<int64_t>(first.chunks.size());
   record.best = static_cast<int64_t>(first.best.size());
   record.hypotheses = static_cast<int64_t>(search.hypotheses.size());
@@ -47,12 +39,12 @@ HostSearch::HostSearch(const Search &search) {
   record.end_count = static_cast<int64_t>(search.ends.size());
   record.banned = search.banned.data();
   record.banned_count = static_cast<int64_t>(search.banned.size());
+  record.whole_blocks = static_cast<int64_t>(search.wholeBlocks);
+  record.has_partial = search.hasPartial ? 1 : 0;
 }
 
-static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 std::vector<Continuation> decide(const Search &search) {
-  const HostSearch copied(search);
+  const SearchInMemory copied(search);
   const OrderedContinuations found(copied.record);
   std::vector<Continuation> slots;
   found.fill([&](int64_t, const OrderedSlot &slot) {

@@ -4,6 +4,7 @@
 #ifndef HEDDLE_TESTS_EMULATEDCOMPILER_ORDEREDSEARCHES_H
 #define HEDDLE_TESTS_EMULATEDCOMPILER_ORDEREDSEARCHES_H
 
+#include "heddle/HypothesisOrder.h"
 #include "heddle/Selection.h"
 #include "runtime/Kernels/LogSumExp.h"
 
@@ -30,6 +31,15 @@ struct Search {
   bool hasPartial = false;
   /// Words behind the best tokens of a row, and rows of others before those of the search.
   size_t padding = 0, rowsBefore = 0;
+};
+
+/// The same in memory, as kernels read it, without places in a step.
+struct SearchInMemory {
+  explicit SearchInMemory(const Search &search);
+
+  std::vector<SelectedToken> pairs;
+  std::vector<double> sums;
+  HeddleOrderedSearch record = {};
 };
 
 struct Continuation {

@@ -14,7 +14,6 @@
 #include "heddle/Selection.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -197,17 +196,14 @@ void emitBlockSelect(VectorCode &code, const KernelBody &body) {
 /// Each thread of the grid makes every n-th of some logits minus infinity.
 static void emitExclusion(const BlockCode &block, const LaunchRecord &launch) {
   VectorCode &code = block.code;
-  Value threads = readRegister<NVVM::BlockDimXOp>(code);
-  Value caller =
-      code.add(code.multiply(readRegister<NVVM::BlockIdXOp>(code), threads), block.thread);
-  Value callers = code.multiply(readRegister<NVVM::GridDimXOp>(code), threads);
+  const Callers callers = Callers::load(code);
   Value logits = launch.operand(0), list = launch.operand(1);
   const LaunchRange work = launch.work();
-  code.walk(code.add(work.rowBegin, caller), work.rowEnd, [&](Value number) {
+  code.walk(code.add(work.rowBegin, callers.own), work.rowEnd, [&](Value number) {
     Value at = code.bytesAt(list, code.multiply(number, int64_t(sizeof(int64_t))));
     code.storeScalar(code.number(-std::numeric_limits<float>::infinity()),
                      code.at(logits, code.loadInteger(at)));
-    return code.add(number, callers);
+    return code.add(number, callers.count);
   });
 }
 

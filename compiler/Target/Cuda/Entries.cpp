@@ -17,6 +17,7 @@
 #include "compiler/Target/Cuda/BlockCode.h"
 #include "compiler/Target/Cuda/BlockSelect.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
+#include "compiler/Target/Cuda/OwnEntries.h"
 #include "compiler/Target/Cuda/RoofKernels.h"
 
 #include "compiler/Target/Emitters/VectorCode.h"
@@ -36,20 +37,6 @@ namespace heddle {
 static Value field(VectorCode &code, Value base, size_t byteOffset) {
   return code.bytesAt(base, code.integer(static_cast<int64_t>(byteOffset)));
 }
-
-namespace {
-/// The index of a thread among the callers, and the number of callers.
-struct Callers {
-  Value own, count;
-
-  static Callers load(VectorCode &code) {
-    Value threads = readRegister<NVVM::BlockDimXOp>(code);
-    Value before = code.multiply(readRegister<NVVM::BlockIdXOp>(code), threads);
-    return {code.add(before, readRegister<NVVM::ThreadIdXOp>(code)),
-            code.multiply(readRegister<NVVM::GridDimXOp>(code), threads)};
-  }
-};
-} // namespace
 
 /// Creates a copy of the launch's context that has the caller's own scratch memory.
 static Value ownContext(VectorCode &code, Value launch, Value caller) {
@@ -74,14 +61,6 @@ static Value ownContext(VectorCode &code, Value launch, Value caller) {
   return copy;
 }
 
-static LaunchRange workOf(VectorCode &code, Value launch) {
-  auto load = [&](size_t offset) { return code.loadInteger(field(code, launch, offset)); };
-  return {load(offsetof(HeddleDeviceLaunch, row_begin)),
-          load(offsetof(HeddleDeviceLaunch, row_end)),
-          load(offsetof(HeddleDeviceLaunch, column_begin)),
-          load(offsetof(HeddleDeviceLaunch, column_end))};
-}
-
 static void callKernel(VectorCode &code, func::FuncOp kernel, Value context,
                        const LaunchRange &range) {
   func::CallOp::create(
@@ -103,7 +82,7 @@ static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
   const Callers callers = Callers::load(code);
   Value context = ownContext(code, launch, callers.own);
   Value step = code.loadInteger(field(code, launch, offsetof(HeddleDeviceLaunch, row_step)));
-  const LaunchPieces pieces(code, workOf(code, launch), step, code.integer(1));
+  const LaunchPieces pieces(code, LaunchRecord{{code, launch}}.work(), step, code.integer(1));
   callPieces(code, kernel, context, pieces, callers.own, callers.count);
 }
 
@@ -111,7 +90,7 @@ static void callAlone(VectorCode &code, func::FuncOp kernel, Value launch) {
 /// block. Such kernels have no scratch memory, so they use the context of the launch itself.
 static void callTogether(VectorCode &code, func::FuncOp kernel, Value launch,
                          const BlockWork &block) {
-  const LaunchRange work = workOf(code, launch);
+  const LaunchRange work = LaunchRecord{{code, launch}}.work();
   Value context = code.loadPointer(field(code, launch, offsetof(HeddleDeviceLaunch, context)));
   if (block.findsPieces) {
     callKernel(code, kernel, context, work);
@@ -135,18 +114,11 @@ static void addEntry(func::FuncOp kernel, const TargetDescription &target) {
   assert(kernelFunctionName(name, target.name) == kernel.getSymName() &&
          "the functions of a target are named after it");
   VectorCode code(builder, kernel.getLoc(), target);
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {code.pointer});
-  auto entry = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), entryName(name), type);
-  entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   const std::optional<BlockWork> work = BlockWork::of(kernel);
-  const auto threads =
-      static_cast<int32_t>(work ? work->threads : int64_t{target.backend->launchShape().threads()});
-  entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({threads}));
-  if (work && work->leastBlocks != kAnyBlocks) {
-    entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                   builder.getI32IntegerAttr(static_cast<int32_t>(work->leastBlocks)));
-  }
+  const int64_t threads = work ? work->threads : int64_t{target.backend->launchShape().threads()};
+  const std::string symbol = entryName(name);
+  LLVM::LLVMFuncOp entry =
+      OwnEntry{symbol, threads, work ? work->leastBlocks : kAnyBlocks}.create(code);
   Block *block = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
   if (work) {

@@ -26,6 +26,28 @@ LaunchRange LaunchRecord::work() const {
           integer(offsetof(HeddleDeviceLaunch, column_end))};
 }
 
+Callers Callers::load(VectorCode &code) {
+  Value threads = readRegister<NVVM::BlockDimXOp>(code);
+  Value before = code.multiply(readRegister<NVVM::BlockIdXOp>(code), threads);
+  return {code.add(before, readRegister<NVVM::ThreadIdXOp>(code)),
+          code.multiply(readRegister<NVVM::GridDimXOp>(code), threads)};
+}
+
+LLVM::LLVMFuncOp OwnEntry::create(VectorCode &code) const {
+  OpBuilder &builder = code.builder;
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {code.pointer});
+  auto entry = LLVM::LLVMFuncOp::create(builder, code.location, name, type);
+  entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                 builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));
+  if (leastBlocks != kAnyBlocks) {
+    entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                   builder.getI32IntegerAttr(static_cast<int32_t>(leastBlocks)));
+  }
+  return entry;
+}
+
 void addOwnEntry(ModuleOp module, const TargetDescription &target, const OwnEntry &own,
                  OwnBody emit) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
@@ -34,16 +56,7 @@ void addOwnEntry(ModuleOp module, const TargetDescription &target, const OwnEntr
   auto body = func::FuncOp::create(builder, location, (own.name + "$body").str(),
                                    builder.getFunctionType({code.pointer}, {}));
   body.setPrivate();
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), {code.pointer});
-  auto entry = LLVM::LLVMFuncOp::create(builder, location, own.name, type);
-  entry->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  entry->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                 builder.getDenseI32ArrayAttr({static_cast<int32_t>(own.threads)}));
-  if (own.leastBlocks != kAnyBlocks) {
-    entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                   builder.getI32IntegerAttr(static_cast<int32_t>(own.leastBlocks)));
-  }
+  LLVM::LLVMFuncOp entry = own.create(code);
   Block *const block = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
   func::CallOp::create(builder, location, body, block->getArgument(0));

@@ -7,6 +7,8 @@
 
 #include "compiler/Target/Cuda/BlockCode.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 #include <cstddef>
 
 namespace heddle {
@@ -29,6 +31,13 @@ struct LaunchRecord : FixedRecord {
   LaunchRange work() const;
 };
 
+/// The index of a thread among those of the grid, and their number.
+struct Callers {
+  mlir::Value own, count;
+
+  static Callers load(VectorCode &code);
+};
+
 /// Emits the body of such a kernel.
 using OwnBody = llvm::function_ref<void(const BlockCode &block, const LaunchRecord &launch)>;
 
@@ -38,6 +47,9 @@ struct OwnEntry {
   llvm::StringRef name;
   int64_t threads;
   int64_t leastBlocks = kAnyBlocks;
+
+  /// Creates an entry, whose argument is the address of the record of its launch.
+  mlir::LLVM::LLVMFuncOp create(VectorCode &code) const;
 };
 
 /// Adds an entry, and its body as a function that is inlined.

@@ -75,11 +75,7 @@ private:
     return arith::BitcastOp::create(code.builder, code.location, code.i32, number);
   }
   /// Returns the number of the thread in the grid.
-  Value caller() {
-    Value before =
-        code.multiply(readRegister<NVVM::BlockIdXOp>(code), readRegister<NVVM::BlockDimXOp>(code));
-    return code.add(before, block.thread);
-  }
+  Value caller() { return Callers::load(code).own; }
   SmallVector<Value> overRounds(ValueRange initial, VectorCode::CarriedBody body) {
     Value rounds = code.subtract(launch.integer(offsetof(HeddleDeviceLaunch, column_end)),
                                  launch.integer(offsetof(HeddleDeviceLaunch, column_begin)));
