@@ -92,10 +92,8 @@ static void emitKernel(ModuleOp module, dataflow::KernelOp kernel,
   emitFunction(
       module, kernel, kernel.getSymName(), target,
       [&](VectorCode &code, const KernelBody &body) { target.backend->emitKernel(code, body); });
-  if (target.backend->hasSections(kernel, target)) {
-    emitFunction(
-        module, kernel, mergeKernelName(kernel.getSymName()), target,
-        [&](VectorCode &code, const KernelBody &body) { target.backend->emitMerge(code, body); });
+  for (const KernelCompanion &companion : target.backend->companionsOf(kernel, target)) {
+    emitFunction(module, kernel, companion.name, target, companion.emit);
   }
   if (kernel.hasFinish()) {
     emitFunction(

@@ -35,6 +35,7 @@ std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target) {
 
 std::string finishKernelName(llvm::StringRef kernel) { return (kernel + ".finish").str(); }
 std::string mergeKernelName(llvm::StringRef kernel) { return (kernel + ".merge").str(); }
+std::string roundKernelName(llvm::StringRef kernel) { return (kernel + ".round").str(); }
 
 const TargetDescription *findTarget(llvm::StringRef name) {
   for (const TargetDescription &target : allTargets()) {

@@ -159,6 +159,13 @@ public:
   virtual Result<Code> assembly() const = 0;
 };
 
+/// A function of a target beside that of a kernel.
+struct KernelCompanion {
+  std::string name;
+  /// Writes the function.
+  void (*emit)(VectorCode &code, const KernelBody &body);
+};
+
 /// The interface of a back end to its targets.
 class TargetBackend {
 public:
@@ -182,11 +189,9 @@ public:
   /// Writes the computation of a kernel into its function, with the emitter of its family or one of
   /// this back end.
   virtual void emitKernel(VectorCode &code, const KernelBody &body) const = 0;
-  /// Returns whether the work of a row can be divided into sections, whose partial results another
-  /// function merges (HeddleSections in heddle/Abi.h).
-  virtual bool hasSections(dataflow::KernelOp kernel, const TargetDescription &target) const = 0;
-  /// Writes that function.
-  virtual void emitMerge(VectorCode &code, const KernelBody &body) const = 0;
+  /// Returns the functions that may run directly before or after that of a kernel.
+  virtual llvm::SmallVector<KernelCompanion>
+  companionsOf(dataflow::KernelOp kernel, const TargetDescription &target) const = 0;
   /// Writes the norm of a kernel's finished rows into its function.
   virtual void emitFinish(VectorCode &code, const KernelBody &body) const = 0;
   /// What a kernel, or its finish, is called by whoever launches it.
@@ -206,8 +211,10 @@ public:
 std::string kernelFunctionName(llvm::StringRef kernel, llvm::StringRef target);
 /// Returns the name of a norm as a separate kernel.
 std::string finishKernelName(llvm::StringRef kernel);
-/// Returns the name of the function that merges the partial results of a kernel.
+/// Return the names of the functions that merge the partial results of a kernel (HeddleSections in
+/// heddle/Abi.h) and that round its rows before (HeddleRoundedRows).
 std::string mergeKernelName(llvm::StringRef kernel);
+std::string roundKernelName(llvm::StringRef kernel);
 
 /// Rows that a kernel whose rows share work computes together on a target: work is divided at
 /// multiples of it. One where rows share nothing.

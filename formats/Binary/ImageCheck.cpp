@@ -118,13 +118,15 @@ static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view 
   }
   if (!hasImages) {
     return launch.threads() == 0 && launch.shared() == 0 && launch.section_keys() == 0 &&
-                   launch.partial_bytes() == 0
+                   launch.partial_bytes() == 0 && launch.rounded_from() == 0 &&
+                   launch.rounded_bytes() == 0
                ? Status()
-               : HEDDLE_ERROR(DataLoss, fmt::format("{} threads, {} bytes of shared memory "
-                                                    "and sections of {} keys for a target without "
-                                                    "images",
-                                                    launch.threads(), launch.shared(),
-                                                    launch.section_keys()));
+               : HEDDLE_ERROR(DataLoss,
+                              fmt::format("{} threads, {} bytes of shared memory, sections of {} "
+                                          "keys and rounded rows of {} bytes for a target without "
+                                          "images",
+                                          launch.threads(), launch.shared(), launch.section_keys(),
+                                          launch.rounded_bytes()));
   }
   if (launch.threads() == 0 || launch.threads() > mostBlockThreads ||
       launch.threads() % blockThreadsStep != 0 || launch.shared() > largestShared) {
@@ -144,6 +146,20 @@ static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view 
                                     "of {} up to {} bytes",
                                     launch.section_keys(), launch.partial_bytes(), launch.shared(),
                                     sizeof(float), largestPartialBytes));
+  }
+  // Both are read where a kernel has its scratch memory.
+  const bool hasRounded = launch.rounded_from() != 0;
+  if (hasRounded != (launch.rounded_bytes() != 0) ||
+      (hasRounded && (hasSections || launch.shared() == 0)) ||
+      launch.rounded_bytes() % roundedBytesStep != 0 ||
+      launch.rounded_bytes() > largestRoundedBytes) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("rows of {} bytes that are rounded before launches of {} rows, "
+                              "sections of {} keys and {} bytes of shared memory, expected "
+                              "no sections, shared memory, and a multiple of {} up to {} "
+                              "bytes",
+                              launch.rounded_bytes(), launch.rounded_from(), launch.section_keys(),
+                              launch.shared(), roundedBytesStep, largestRoundedBytes));
   }
   if (!isEntryName(symbol)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("entry {}, expected a name of letters, digits, _ "

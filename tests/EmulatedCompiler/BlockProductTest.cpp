@@ -108,6 +108,62 @@ TEST(BlockProduct, IsRightForAllSizesByWarpgroups) {
   }
 }
 
+/// Products with many columns and rows, in launches that round their rows before: with slabs of 64,
+/// 32 and 16 steps, and rows that are not aligned; blocks of rows past the end.
+const ProductShape kRoundedShapes[] = {
+    {2304, 16, 257}, {2310, 64, 300}, {2304, 320, 385}, {2400, 96, 321}, {2304, 48, 450, 51}};
+
+ProductShape inBf16(ProductShape shape) {
+  shape.isBf16 = shape.roundsRows = true;
+  return shape;
+}
+
+TEST(BlockProduct, IsRightOfRowsThatAreRoundedBefore) {
+  uint32_t seed = 0;
+  for (const ProductShape &each : kRoundedShapes) {
+    const ProductShape shape = inBf16(each);
+    SCOPED_TRACE(testing::Message()
+                 << shape.n << " x " << shape.k << ", " << shape.rows << " rows");
+    CompiledProduct product(shape, "sm_90a");
+    const ProductOperands operands(shape, ++seed);
+    KernelLaunch launch = product.launchOfAll();
+    EXPECT_EQ(launch.roundedBytes, shape.k * 2);
+    // The last panels, whose columns may be past the end.
+    launch.columnBegin = launch.columnEnd - 9;
+    launch.roundsBefore = true;
+    operands.expectRight(launch, product.run(operands, launch));
+  }
+}
+
+TEST(BlockProduct, AnyDivisionGivesTheSameBitsOfRowsThatAreRoundedBefore) {
+  const ProductShape shape = inBf16({2304, 96, 2400});
+  CompiledProduct product(shape, "sm_90a");
+  const ProductOperands operands(shape, 7);
+  // Several groups of tiles; rows from an odd one on; the tile for few rows.
+  for (KernelLaunch launch : {KernelLaunch{0, 2400, 0, 9, 3}, KernelLaunch{3, 300, 5, 12, 2},
+                              KernelLaunch{1001, 1010, 0, 2, 1}}) {
+    launch.shared = product.launchOfAll().shared;
+    launch.threads = product.launchOfAll().threads;
+    launch.roundedBytes = product.launchOfAll().roundedBytes;
+    for (const bool roundsBefore : {false, true}) {
+      launch.roundsBefore = roundsBefore;
+      SCOPED_TRACE(testing::Message() << "rows from " << launch.rowBegin << " to " << launch.rowEnd
+                                      << (roundsBefore ? ", rounded" : ""));
+      operands.expectRight(launch, product.run(operands, launch));
+    }
+  }
+}
+
+/// Others round their rows themselves in every launch.
+TEST(BlockProduct, OnlyWideProductsOfWarpgroupsRoundBefore) {
+  for (const ProductShape &shape :
+       {inBf16({2303, 64, 300}), inBf16({2304, 40, 300}), inGroups(2, inBf16({2304, 64, 300})),
+        ProductShape{2304, 64, 300, 0, true}}) {
+    EXPECT_EQ(CompiledProduct(shape, "sm_90a").launchOfAll().roundedBytes, 0) << shape.n;
+  }
+  EXPECT_EQ(CompiledProduct(inBf16({2304, 64, 300}), "sm_80").launchOfAll().roundedBytes, 0);
+}
+
 /// Expects the same bits from launches of parts of the rows and columns.
 void expectAnyDivision(const ProductShape &shape, const std::string &target = "sm_80") {
   CompiledProduct product(shape, target);

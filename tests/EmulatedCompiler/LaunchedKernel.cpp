@@ -87,16 +87,26 @@ uint64_t EmulatedGpu::send(const void *values, size_t bytes) {
 uint64_t EmulatedGpu::sendLaunch(const std::vector<uint64_t> &operands,
                                  const std::vector<uint64_t> &spaces, const KernelLaunch &launch) {
   const auto pointer = [](uint64_t address) { return reinterpret_cast<void *>(address); };
+  const auto memoryOf = [&](int64_t bytes) {
+    return pointer(send(std::vector<float>(static_cast<size_t>(bytes) / sizeof(float),
+                                           std::numeric_limits<float>::quiet_NaN())));
+  };
   HeddleSections sections = {launch.sections, nullptr};
   if (launch.sections > 1) {
-    const int64_t bytes = launch.rowEnd * launch.columnEnd * launch.sections * launch.partialBytes;
-    sections.partials = pointer(send(std::vector<float>(static_cast<size_t>(bytes) / sizeof(float),
-                                                        std::numeric_limits<float>::quiet_NaN())));
+    sections.partials =
+        memoryOf(launch.rowEnd * launch.columnEnd * launch.sections * launch.partialBytes);
   }
+  HeddleRoundedRows rounded = {nullptr};
+  if (launch.roundsBefore) {
+    const auto rows = static_cast<int64_t>(
+        llvm::alignTo(static_cast<uint64_t>(launch.rowEnd - launch.rowBegin), HEDDLE_ROUNDED_ROWS));
+    rounded.rows = memoryOf(rows * launch.roundedBytes);
+  }
+  const uint64_t scratch =
+      launch.roundedBytes == 0 ? send(&sections, sizeof sections) : send(&rounded, sizeof rounded);
   const HeddleKernelContext context = {
       static_cast<void *const *>(pointer(send(operands))),
-      static_cast<const HeddleRows *const *>(pointer(send(spaces))),
-      pointer(send(&sections, sizeof sections))};
+      static_cast<const HeddleRows *const *>(pointer(send(spaces))), pointer(scratch)};
   HeddleDeviceLaunch record = {
       static_cast<const HeddleKernelContext *>(pointer(send(&context, sizeof context))),
       launch.rowBegin,
@@ -230,6 +240,7 @@ KernelLaunch CompiledKernel::launchOf(int64_t rows, int64_t columns) const {
   const manifest::LaunchShape launch = described.backend->launchShapeOf(kernel, described);
   KernelLaunch whole = {0, rows, 0, columns, /*blocks=*/2, launch.threads(), launch.shared()};
   whole.partialBytes = launch.partial_bytes();
+  whole.roundedBytes = launch.rounded_bytes();
   return whole;
 }
 
@@ -251,7 +262,14 @@ KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int6
   const HeddleResult result = {reinterpret_cast<void *>(memory), 0, 0, rowElements};
   const uint64_t record = send(gpu, gpu.send(&result, sizeof result), memory);
   takeBankUses();
-  std::string report = gpu.run(entryOf(name), record, launch);
+  std::string report;
+  if (launch.roundsBefore) {
+    KernelLaunch round = launch;
+    round.threads = HEDDLE_ROUND_THREADS;
+    round.shared = HEDDLE_ALIGNMENT;
+    report = gpu.run(entryOf(roundKernelName(name)), record, round);
+  }
+  report = report.empty() ? gpu.run(entryOf(name), record, launch) : report;
   if (report.empty() && launch.sections > 1) {
     KernelLaunch merge = launch;
     merge.threads = HEDDLE_MERGE_THREADS;

@@ -49,6 +49,10 @@ struct KernelLaunch {
   /// partial result; columns are those of the kernel.
   int64_t sections = 1;
   int64_t partialBytes = 0;
+  /// The bytes of a rounded row, if large launches of the kernel round their rows before
+  /// (HeddleRoundedRows), and whether this one does.
+  int64_t roundedBytes = 0;
+  bool roundsBefore = false;
 };
 
 /// The result, or the emulated GPU's report of an error; and the use of banks.
@@ -74,8 +78,9 @@ public:
   template <typename Element> uint64_t send(const std::vector<Element> &values) {
     return send(values.data(), values.size() * sizeof(Element));
   }
-  /// Sends the record of a launch: operands and row spaces are addresses. If it has sections, their
-  /// memory initially contains NaN, and recordOfMerge() is the record of what merges them.
+  /// Sends the record of a launch: operands and row spaces are addresses. If it has sections or
+  /// rounds its rows before, their memory initially contains NaN; recordOfMerge() is the record of
+  /// what merges sections.
   uint64_t sendLaunch(const std::vector<uint64_t> &operands, const std::vector<uint64_t> &spaces,
                       const KernelLaunch &launch);
   /// Launches an entry with a record and waits for it; returns the report of an error, or an empty

@@ -150,6 +150,49 @@ TEST_P(PlantedWarpgroupDefects, IsFound) {
 const auto kName = [](const auto &info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Product, PlantedWarpgroupDefects, testing::ValuesIn(kDefects), kName);
 
+// --- rows that are rounded before ----------------------------------------------------------------
+
+/// A wide product, of which a launch computes a few panels.
+constexpr ProductShape kWide = {2304, 384, 257, 0, true, true};
+
+KernelLaunch launchOfRounded(const CompiledProduct &product) {
+  KernelLaunch launch = product.launchOfAll();
+  launch.columnEnd = 5;
+  launch.roundsBefore = true;
+  return launch;
+}
+
+/// In the tile whose rows are copied, which is emitted last.
+const Defect kRoundedDefects[] = {
+    {"rowsNotExpected", otherBytes<-16384>,
+     "[0-9]+ bytes more arrive at the mbarrier at byte [0-9]+ of shared memory than it expects"},
+    {"rowsNotCopied", missing<NVVM::CpAsyncBulkGlobalToSharedClusterOp>,
+     "deadlock: [0-9]+ threads wait for .*, which lacks 0 arrivals and 16384 bytes"},
+    {"rowsElsewhere", copyMoved<8>,
+     "begins a bulk copy of [0-9]+ bytes, where addresses and sizes must be multiples of 16"},
+    {"weightsNotCopied", missing<NVVM::CpAsyncBulkGlobalToSharedClusterOp, 2>,
+     "deadlock: [0-9]+ threads wait for .*, which lacks 0 arrivals and 24576 bytes"},
+    {"arrivalOfEveryThread", otherArrivals</*isFull=*/true, 128>,
+     "deadlock: [0-9]+ threads wait for .*, which lacks 128 arrivals and 0 bytes"},
+    {"producerInWrongPhase", wrongPhase<kProducerWait>,
+     "deadlock: .*32 threads wait for phase 0 of the mbarrier at byte [0-9]+ of shared memory, "
+     "which lacks 8 arrivals and 0 bytes"},
+    {"producerDoesNotWait", noWait<kProducerWait, /*isErased=*/true>,
+     "race: begins to copy to byte [0-9]+ of shared memory, which .*|arrives 1 times at the "
+     "mbarrier at byte [0-9]+ of shared memory, which expects 0|begins to copy .* while a copy"},
+    {"consumerInWrongPhase", wrongPhase<kConsumerWait>, kTooEarly}};
+
+class PlantedRoundedDefects : public testing::TestWithParam<Defect> {};
+
+TEST_P(PlantedRoundedDefects, IsFound) {
+  CompiledProduct product(kWide, "sm_90a");
+  GetParam().plant(product.body());
+  const KernelOutcome result = product.run(ProductOperands(kWide, 1), launchOfRounded(product));
+  expectReported(result, "product", GetParam().report);
+}
+
+INSTANTIATE_TEST_SUITE_P(Product, PlantedRoundedDefects, testing::ValuesIn(kRoundedDefects), kName);
+
 /// Defects that no device can detect.
 const Defect kWrongNumbers[] = {
     {"otherPermutation", otherBit<Operand::Rows, 63>, ""},

@@ -5,12 +5,14 @@
 /// AMX. Tables are stored in bf16: a row is the sum of two of them, which needs more bits.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
+#include "tests/runtime/Device/Cuda/EmulatedGpu.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 namespace heddle {
@@ -186,6 +188,64 @@ TEST_P(Bf16Products, OfRowsAtTheEdges) {
       EXPECT_EQ(out[6 * width + column], elementOn(isa, 6, column)) << isa;
     }
   }
+}
+
+// --- rows that are rounded before a product ------------------------------------------------------
+
+/// A product that is wide enough for its large launches to round their rows before, on Hopper.
+class ManyRows : public testing::Test {
+protected:
+  static constexpr int64_t n = 2305, k = 48, rows = 4150;
+
+  static std::string compile() {
+    std::mt19937 random(5);
+    const Matrix x = randomMatrix("x", vocabulary, k, random), w = randomMatrix("w", n, k, random),
+                 b = randomMatrix("b", n, 0, random);
+    return compileProgram({x, w, b}, n,
+                          gatherText("x", "x", k) + "  %out = transformer.linear %x, @w, @b : " +
+                              rowsType(k) + " -> " + rowsType(n) + "\n",
+                          {"--precision=bf16", "--target=x86-64-v3,sm_90a"});
+  }
+  /// Expects rows of a batch to have the bits of the rows of each id; ids repeat in their order.
+  static void expectRowsOf(const std::vector<float> &few, const std::vector<float> &many) {
+    ASSERT_EQ(few.size(), size_t(vocabulary * n));
+    ASSERT_EQ(many.size(), size_t(rows * n));
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto own = few.begin() + row % vocabulary * n;
+      ASSERT_TRUE(std::equal(own, own + n, many.begin() + row * n)) << "row " << row;
+    }
+  }
+  /// Returns how many kernels that round rows have been launched since record().
+  static int64_t countRounds() {
+    const std::vector<std::string> launches = EmulatedGpu::get().calls("cuLaunchKernel");
+    return std::ranges::count_if(launches, [](const std::string &launch) {
+      return launch.find("$$round,") != std::string::npos;
+    });
+  }
+};
+
+TEST_F(ManyRows, HaveTheSameBitsRoundedBefore) {
+  if (std::getenv("HEDDLE_TEST_DEVICE") == nullptr) {
+    GTEST_SKIP() << "runs on the emulated GPU";
+  }
+  const std::string binary = compile();
+  ASSERT_FALSE(binary.empty());
+  EmulatedGpu &gpu = EmulatedGpu::get();
+  gpu.record();
+  const std::vector<float> few = runBinary(binary, batchOf(vocabulary))["out"];
+  EXPECT_EQ(countRounds(), 0);
+  gpu.record();
+  expectRowsOf(few, runBinary(binary, batchOf(rows))["out"]);
+  EXPECT_EQ(countRounds(), 1);
+  // Without memory for rounded rows, which is allocated last, the product rounds them itself.
+  constexpr int outOfMemory = 2;
+  const auto allocations = static_cast<long>(gpu.calls("cuMemAlloc_v2").size());
+  gpu.record();
+  gpu.fail("cuMemAlloc_v2", allocations, outOfMemory);
+  expectRowsOf(few, runBinary(binary, batchOf(rows))["out"]);
+  EXPECT_NE(gpu.hasFailed(), 0);
+  gpu.fail(nullptr, 0, 0);
+  EXPECT_EQ(countRounds(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Bf16Products,

@@ -41,10 +41,9 @@ public:
   void emitFinish(VectorCode &code, const KernelBody &body) const override {
     emitRowNorms(code, body);
   }
-  /// A thread has all keys of its rows.
-  bool hasSections(dataflow::KernelOp, const TargetDescription &) const override { return false; }
-  void emitMerge(VectorCode &, const KernelBody &) const override {
-    llvm_unreachable("no kernel has sections");
+  llvm::SmallVector<KernelCompanion> companionsOf(dataflow::KernelOp,
+                                                  const TargetDescription &) const override {
+    return {};
   }
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &target) const override {
     return kernelFunctionName(kernel, target.name);

@@ -53,7 +53,20 @@ LaunchPieces::LaunchPieces(VectorCode &code, const LaunchRange &launch, Value ro
 
 LaunchRange LaunchPieces::at(VectorCode &code, Value number) const {
   Value column = code.divide(number, ofColumns);
-  Value row = code.subtract(number, code.multiply(column, ofColumns));
+  return at(code, code.subtract(number, code.multiply(column, ofColumns)), column);
+}
+
+LaunchRange LaunchPieces::atInGroups(VectorCode &code, Value number, int64_t most) const {
+  Value ofGroup = code.multiply(code.divide(count, ofColumns), most);
+  Value group = code.divide(number, ofGroup), before = code.multiply(group, most);
+  Value inGroup = code.subtract(number, code.multiply(group, ofGroup));
+  Value rowPieces = code.smaller(code.subtract(ofColumns, before), code.integer(most));
+  Value column = code.divide(inGroup, rowPieces);
+  Value inColumn = code.subtract(inGroup, code.multiply(column, rowPieces));
+  return at(code, code.add(before, inColumn), column);
+}
+
+LaunchRange LaunchPieces::at(VectorCode &code, Value row, Value column) const {
   Value begin = code.add(launch.rowBegin, code.multiply(row, rows));
   Value end = code.smaller(code.add(begin, rows), launch.rowEnd);
   Value first = code.add(launch.columnBegin, code.multiply(column, columns));
@@ -122,6 +135,26 @@ Value BlockCode::loadFar(Value address, Type type) {
                               count * getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8);
 }
 
+Value BlockCode::loadFour(Value address, bool areAligned) {
+  auto four = VectorType::get({kNumbersTogether}, code.f32);
+  if (areAligned) {
+    return loadFar(address, four);
+  }
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < kNumbersTogether; ++i) {
+    numbers.push_back(loadFar(code.at(address, i), code.f32));
+  }
+  return vector::FromElementsOp::create(code.builder, code.location, four, numbers);
+}
+
+SmallVector<Value> BlockCode::numbersOf(Value vector) {
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i) {
+    numbers.push_back(vector::ExtractOp::create(code.builder, code.location, vector, i));
+  }
+  return numbers;
+}
+
 void BlockCode::copy(Value to, Value from, int64_t bytes, Value valid) {
   assert((bytes == 4 || bytes == 16) && "what a copy can have here");
   // Copies of weights bypass the first-level cache, because no other thread of the block reads them
@@ -175,30 +208,24 @@ SmallVector<Value> BlockCode::choose(Value condition, llvm::function_ref<SmallVe
   return SmallVector<Value>(op.getResults());
 }
 
-/// Loads a vector from an address aligned to its size, and returns its elements.
-static SmallVector<Value> loadTogether(VectorCode &code, Value address, VectorType type,
-                                       llvm::function_ref<Value(Value)> widen) {
+SmallVector<Value> BlockCode::loadTogether(Value address, VectorType type,
+                                           llvm::function_ref<Value(Value)> widen) {
   const unsigned bytes = type.getElementTypeBitWidth() / 8;
   Value loaded = LLVM::LoadOp::create(code.builder, code.location, type, address,
                                       bytes * static_cast<unsigned>(type.getNumElements()));
-  Value numbers = widen(loaded);
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < type.getNumElements(); ++i) {
-    values.push_back(vector::ExtractOp::create(code.builder, code.location, numbers, i));
-  }
-  return values;
+  return numbersOf(widen(loaded));
 }
 
 SmallVector<Value> BlockCode::load(Value address, int64_t count, Type element) {
   Type stored =
       element.isF32() ? element : code.builder.getIntegerType(element.getIntOrFloatBitWidth());
-  return loadTogether(code, address, VectorType::get({count}, stored), [&](Value loaded) {
+  return loadTogether(address, VectorType::get({count}, stored), [&](Value loaded) {
     return element.isF32() ? loaded : code.widenStored(loaded, element);
   });
 }
 
 SmallVector<Value> BlockCode::loadWords(Value address, int64_t count) {
-  return loadTogether(code, address, VectorType::get({count}, code.i32),
+  return loadTogether(address, VectorType::get({count}, code.i32),
                       [](Value loaded) { return loaded; });
 }
 

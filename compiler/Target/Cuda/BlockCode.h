@@ -64,6 +64,9 @@ struct LaunchPieces {
 
   /// Returns a piece.
   LaunchRange at(VectorCode &code, mlir::Value number) const;
+  /// Does the same in another order: groups of `most` pieces of rows come one after another, each
+  /// with all columns, so that adjacent pieces share rows and columns.
+  LaunchRange atInGroups(VectorCode &code, mlir::Value number, int64_t most) const;
   /// Return the number of the first piece of the running block, and the distance to its next one.
   static mlir::Value first(VectorCode &code);
   static mlir::Value step(VectorCode &code);
@@ -73,6 +76,10 @@ struct LaunchPieces {
   const mlir::Value rows, columns;
   /// The number of pieces that have the same columns, and of all.
   const mlir::Value ofColumns, count;
+
+private:
+  /// Returns the piece with these numbers among the pieces of rows and of columns.
+  LaunchRange at(VectorCode &code, mlir::Value row, mlir::Value column) const;
 };
 
 /// How a target computes a kernel, for reports: how blocks do, or why they do not.
@@ -83,6 +90,8 @@ struct KernelChoice {
 
 /// The alignment of every array in shared memory: the size of the largest copy.
 inline constexpr int64_t kSharedAlignment = 16;
+/// The numbers that a thread loads at once.
+inline constexpr int64_t kNumbersTogether = 4;
 
 /// Threads of a warp, the lanes of its instructions.
 inline constexpr int64_t kWarpLanes = 32;
@@ -116,6 +125,11 @@ public:
 
   /// Loads a number, or a vector of numbers, from global memory, aligned to its size.
   mlir::Value loadFar(mlir::Value address, mlir::Type type);
+  /// Loads four adjacent f32 numbers from there as a vector: one by one, unless they are aligned to
+  /// 16 bytes.
+  mlir::Value loadFour(mlir::Value address, bool areAligned);
+  /// Returns the numbers of a vector.
+  llvm::SmallVector<mlir::Value> numbersOf(mlir::Value vector);
 
   /// Starts an asynchronous copy of 4 or 16 bytes to shared memory; both addresses are aligned to
   /// that size. With `valid`, an i32, only so many bytes are read, and the rest are zero.
@@ -184,6 +198,10 @@ public:
   mlir::Value ofOtherLane(mlir::Value number, int64_t bits, mlir::Value mask = {});
 
 private:
+  /// Loads a vector from an address aligned to its size, and returns its elements.
+  llvm::SmallVector<mlir::Value> loadTogether(mlir::Value address, mlir::VectorType type,
+                                              llvm::function_ref<mlir::Value(mlir::Value)> widen);
+
   mlir::Type sharedPointer;
   mlir::Value shared;
 };

@@ -100,7 +100,10 @@ std::optional<KernelChoice> productChoice(dataflow::KernelOp kernel,
   const std::string problem = problemOf(kernel, sizes, target);
   if (hasWarpgroups(target) && arithmeticOf(kernel.getComputes()) == dataflow::Arithmetic::Bf16) {
     if (usesWarpgroups(kernel, sizes, target)) {
-      return KernelChoice{true, "by warpgroups, " + describe(warpgroupWork(sizes.k))};
+      const int64_t from = warpgroupRounds(sizes.n, sizes.k).from;
+      const std::string rounds =
+          from == 0 ? "" : "; from " + std::to_string(from) + " rows on, rows are rounded before";
+      return KernelChoice{true, "by warpgroups, " + describe(warpgroupWork(sizes.k)) + rounds};
     }
     const std::string why = !problem.empty() ? problem
                             : sizes.groups != 1
@@ -136,6 +139,16 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
     return warpgroupWork(sizes.k);
   }
   return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups) : tensorWork(sizes.groups);
+}
+
+RoundedLaunches roundedLaunches(dataflow::KernelOp kernel, const TargetDescription &target) {
+  const ProductSizes sizes = sizesOf(kernel.getComputes());
+  return usesWarpgroups(kernel, sizes, target) ? warpgroupRounds(sizes.n, sizes.k)
+                                               : RoundedLaunches();
+}
+
+void emitRoundedRows(VectorCode &code, const KernelBody &body) {
+  emitRoundedRows(code, body, roundedLaunches(body.kernel, code.target).blocks);
 }
 
 namespace {

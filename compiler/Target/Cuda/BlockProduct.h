@@ -5,6 +5,7 @@
 #define HEDDLE_COMPILER_TARGET_CUDA_BLOCKPRODUCT_H
 
 #include "compiler/Target/Cuda/BlockCode.h"
+#include "compiler/Target/Cuda/RowBlocks.h"
 #include "compiler/Target/Emitters/Emitters.h"
 
 #include <optional>
@@ -28,6 +29,12 @@ inline constexpr int64_t kWarpgroupTogether = 8;
 /// blocks, for reports; or why it does not. Nullopt for other products.
 std::optional<KernelChoice> productChoice(dataflow::KernelOp kernel,
                                           const TargetDescription &target);
+
+/// Returns which launches of a kernel round its rows before: of products by warpgroups, whose
+/// blocks read rows many times.
+RoundedLaunches roundedLaunches(dataflow::KernelOp kernel, const TargetDescription &target);
+/// Emits the kernel that does, for such kernels.
+void emitRoundedRows(VectorCode &code, const KernelBody &body);
 
 /// Emits such a kernel. The sum of an element is computed over k from the first step to the last in
 /// every tile, by one chain of FMAs or tensor-core instructions, so its bits depend neither on the

@@ -44,8 +44,9 @@ public:
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
                               const dataflow::KernelInput &input) const override;
   manifest::LaunchShape launchShape() const override {
-    return {manifest::LaunchUnit::Caller, kBlockThreads, /*shared=*/0, /*section_keys=*/0,
-            /*partial_bytes=*/0};
+    return {manifest::LaunchUnit::Caller, kBlockThreads,      /*shared=*/0,
+            /*section_keys=*/0,
+            /*partial_bytes=*/0,          /*rounded_from=*/0, /*rounded_bytes=*/0};
   }
   manifest::LaunchShape finishShape() const override;
   manifest::LaunchShape launchShapeOf(dataflow::KernelOp kernel,
@@ -54,12 +55,8 @@ public:
   void emitFinish(VectorCode &code, const KernelBody &body) const override {
     emitWarpNorms(code, body);
   }
-  bool hasSections(dataflow::KernelOp kernel, const TargetDescription &target) const override {
-    return deviceKernel(kernel, target).partialBytes != 0;
-  }
-  void emitMerge(VectorCode &code, const KernelBody &body) const override {
-    emitMergedSections(code, body);
-  }
+  llvm::SmallVector<KernelCompanion> companionsOf(dataflow::KernelOp kernel,
+                                                  const TargetDescription &target) const override;
   std::string symbolOf(llvm::StringRef kernel, const TargetDescription &) const override {
     return entryName(kernel);
   }
@@ -85,21 +82,40 @@ MatrixEncoding CudaBackend::encodeMatrix(const TargetDescription &target,
              : encodePanels(target, matrix, input);
 }
 
+llvm::SmallVector<KernelCompanion>
+CudaBackend::companionsOf(dataflow::KernelOp kernel, const TargetDescription &target) const {
+  const DeviceKernel found = deviceKernel(kernel, target);
+  llvm::SmallVector<KernelCompanion> companions;
+  if (found.partialBytes != 0) {
+    companions.push_back({mergeKernelName(kernel.getSymName()), emitMergedSections});
+  }
+  if (found.rounded.from != 0) {
+    companions.push_back({roundKernelName(kernel.getSymName()), emitRoundedRows});
+  }
+  return companions;
+}
+
 /// `partial` are the bytes of a partial result, 0 if keys are not divided into sections.
-static manifest::LaunchShape togetherShape(int64_t threads, int64_t shared, int64_t partial = 0) {
-  return {manifest::LaunchUnit::Caller, static_cast<uint32_t>(threads),
-          static_cast<uint32_t>(shared), static_cast<uint32_t>(partial == 0 ? 0 : kSectionKeys),
-          static_cast<uint32_t>(partial)};
+static manifest::LaunchShape togetherShape(int64_t threads, int64_t shared, int64_t partial,
+                                           const RoundedLaunches &rounded) {
+  return {manifest::LaunchUnit::Caller,
+          static_cast<uint32_t>(threads),
+          static_cast<uint32_t>(shared),
+          static_cast<uint32_t>(partial == 0 ? 0 : kSectionKeys),
+          static_cast<uint32_t>(partial),
+          static_cast<uint32_t>(rounded.from),
+          static_cast<uint32_t>(rounded.blocks.rowBytes())};
 }
 
 manifest::LaunchShape CudaBackend::finishShape() const {
-  return togetherShape(kRowThreads, kSharedAlignment);
+  return togetherShape(kRowThreads, kSharedAlignment, /*partial=*/0, /*rounded=*/{});
 }
 
 manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
                                                  const TargetDescription &target) const {
   const DeviceKernel found = deviceKernel(kernel, target);
-  return found.work ? togetherShape(found.work->threads, found.work->shared, found.partialBytes)
+  return found.work ? togetherShape(found.work->threads, found.work->shared, found.partialBytes,
+                                    found.rounded)
                     : launchShape();
 }
 

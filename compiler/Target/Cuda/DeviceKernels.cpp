@@ -30,7 +30,10 @@ static DeviceKernel deviceKernelOf(dataflow::KernelOp kernel, Family computes,
     found.partialBytes = partialBytes(kernel);
     return found;
   } else if constexpr (isOfProducts<Family>) {
-    return byBlocks(blockProduct(kernel, target), emitBlockProduct, productChoice(kernel, target));
+    DeviceKernel found =
+        byBlocks(blockProduct(kernel, target), emitBlockProduct, productChoice(kernel, target));
+    found.rounded = roundedLaunches(kernel, target);
+    return found;
   } else if constexpr (std::is_same_v<Family, dataflow::SelectAttr>) {
     return byBlocks(blockSelect(computes), emitBlockSelect);
   } else if constexpr (std::is_same_v<Family, dataflow::OrderAttr>) {

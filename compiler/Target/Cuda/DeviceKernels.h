@@ -6,6 +6,7 @@
 #define HEDDLE_COMPILER_TARGET_CUDA_DEVICEKERNELS_H
 
 #include "compiler/Target/Cuda/BlockCode.h"
+#include "compiler/Target/Cuda/RowBlocks.h"
 #include "compiler/Target/Emitters/Emitters.h"
 
 #include <optional>
@@ -34,6 +35,7 @@ struct DeviceKernel {
   std::optional<KernelChoice> choice = {};
   /// The bytes of a partial result, if different blocks can compute sections of a row; otherwise 0.
   int64_t partialBytes = 0;
+  RoundedLaunches rounded = {};
 };
 
 DeviceKernel deviceKernel(dataflow::KernelOp kernel, const TargetDescription &target);

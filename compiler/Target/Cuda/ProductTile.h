@@ -7,6 +7,7 @@
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 #define HEDDLE_COMPILER_TARGET_CUDA_PRODUCTTILE_H
 
+#include "compiler/Target/Cuda/RowBlocks.h"
 #include "compiler/Target/Cuda/TensorWords.h"
 #include "compiler/Target/Emitters/Emitters.h"
 #include "compiler/Target/Emitters/Windows.h"
@@ -151,6 +152,8 @@ BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups);
 BlockWork tensorWork(int64_t groups);
 BlockWork integerWork(transformer::QuantizedType type, int64_t k, int64_t groups);
 BlockWork warpgroupWork(int64_t k);
+/// Returns which launches of a product by warpgroups round their rows before.
+RoundedLaunches warpgroupRounds(int64_t n, int64_t k);
 
 /// Emit the tile of the product's current part; `isFew` selects the smaller tile.
 void emitFmaTile(BlockCode &block, const TiledProduct &product, bool isFew);

@@ -30,7 +30,6 @@ static constexpr int64_t kChains = 8, kLinks = 16;
 static constexpr int64_t kProducts = 8;
 /// A product of warpgroups, as in products of many rows (WarpgroupTile.cpp), and those of a round.
 static constexpr int64_t kWarpgroups = 2, kColumns = 192, kGroupProducts = 4;
-static constexpr int64_t kBf16Bytes = 2;
 /// Loads of a thread in a round, all of which are under way together.
 static constexpr int64_t kLoads = 8;
 

@@ -97,13 +97,17 @@ Value WarpgroupCode::permuted(Value row, Value part, int64_t rowBytes) {
   return arith::XOrIOp::create(code.builder, code.location, part, order);
 }
 
-void WarpgroupCode::storePart(ValueRange numbers, Value offset) {
+SmallVector<Value> WarpgroupCode::partOf(ValueRange numbers) {
   assert(static_cast<int64_t>(numbers.size()) == kCoreSteps && "a row of a core matrix");
   SmallVector<Value> words;
   for (size_t i = 0; i < numbers.size(); i += 2) {
     words.push_back(block.roundedPair(numbers[i], numbers[i + 1]));
   }
-  block.storeWords(words, block.sharedAt(offset));
+  return words;
+}
+
+void WarpgroupCode::storePart(ValueRange numbers, Value offset) {
+  block.storeWords(partOf(numbers), block.sharedAt(offset));
 }
 
 Value WarpgroupCode::descriptor(Value offset, int64_t rowBytes, int64_t stride, int64_t leading) {

@@ -21,6 +21,7 @@ inline constexpr int64_t kWarpgroupRows = 64, kWarpgroupSteps = 16;
 inline constexpr int64_t kCoreRows = 8, kCoreSteps = 8, kCoreRowBytes = 16;
 /// The alignment of a matrix in shared memory whose parts are permuted.
 inline constexpr int64_t kSwizzleAlignment = 1024;
+inline constexpr int64_t kBf16Bytes = kCoreRowBytes / kCoreSteps;
 /// Bytes of an mbarrier.
 inline constexpr int64_t kMbarrierBytes = 8;
 
@@ -55,7 +56,9 @@ public:
 
   /// Returns the place of a 16-byte part among the parts of a row, as descriptors permute them.
   mlir::Value permuted(mlir::Value row, mlir::Value part, int64_t rowBytes);
-  /// Stores eight numbers, rounded to bf16, as a part of a row.
+  /// Returns the words of eight numbers, rounded to bf16: a part of a row.
+  llvm::SmallVector<mlir::Value> partOf(mlir::ValueRange numbers);
+  /// Stores them.
   void storePart(mlir::ValueRange numbers, mlir::Value offset);
 
   // --- products: all threads of a warpgroup call these together.

@@ -9,7 +9,9 @@
 ///   weights   [slab / 8][columns][8] bf16: core matrices, in the order of their panels
 ///
 /// The producer, for each slab: wait until its stage is empty; start bulk copies of weights; round
-/// and store rows, and load those of the next slab; fence; arrive at "full".
+/// and store rows, and load those of the next slab; fence; arrive at "full". In large launches of
+/// wide products another kernel has rounded the rows (RowBlocks.h), and one warp starts bulk copies
+/// of them too (docs/decisions/0078).
 ///
 /// A consumer, for each slab: wait until its stage is full; start to multiply; wait for the
 /// products of the slab before; arrive at "empty" of its stage. After the last slab, each warp
@@ -21,7 +23,7 @@
 #include "compiler/Target/Cuda/StageRing.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -29,9 +31,7 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kFloatBytes = sizeof(float), kElementBytes = 2;
-/// Elements that a thread loads at once.
-static constexpr int64_t kTogether = 4;
+static constexpr int64_t kFloatBytes = sizeof(float);
 /// Bytes of all banks of shared memory.
 static constexpr int64_t kBankBytes = 128;
 /// Rows of sums begin so many bytes further in the banks, so that four of them use different ones.
@@ -55,7 +55,7 @@ struct Tile {
   int64_t consumers() const { return rows / kWarpgroupRows; }
   /// 16-byte parts of a row.
   int64_t rowParts() const { return slab / kCoreSteps; }
-  int64_t rowBytes() const { return slab * kElementBytes; }
+  int64_t rowBytes() const { return slab * kBf16Bytes; }
   int64_t rowsBytes() const { return rows * rowBytes(); }
   /// Bytes of eight steps of k of all columns.
   int64_t stepBytes() const { return columns() * kCoreRowBytes; }
@@ -78,7 +78,9 @@ struct Tile {
 /// The tiles of a block, whose code is being emitted.
 class TileCode {
 public:
-  TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product, const KernelBody &body);
+  /// `rounded` is where the rows of the launch are in blocks; null if the tiles round them.
+  TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product, const KernelBody &body,
+           Value rounded);
   void emit();
 
 private:
@@ -91,15 +93,18 @@ private:
   int64_t ahead() const { return llvm::divideCeilSigned(loads(), 2); }
   Value slabCount();
   Value stageBegin(Value stage);
+  /// The bytes of a stage that are copied.
+  int64_t copiedBytes() const { return tile.weightsBytes() + (rounded ? tile.rowsBytes() : 0); }
 
   void begin();
-  Value loadFour(Value from);
   SmallVector<Value> loadPart(int64_t number, Value slab);
   void storePart(ValueRange loaded, int64_t number, Value stage);
   void copyWeights(Value slab, Value stage);
+  void copyRows(Value slab, Value stage);
   SmallVector<Value> fill(Value slab, const Stage &stage, ValueRange loaded);
   void overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile);
   Stage produce(const Stage &first);
+  Stage copy(const Stage &first);
   SmallVector<Value> multiply(Value slab, Value stage, ValueRange sums);
   std::pair<Stage, SmallVector<Value>> sums(const Stage &first);
   Value consumerWarp();
@@ -117,6 +122,7 @@ private:
   /// The part of the product that belongs to the current tile.
   TiledProduct product;
   const KernelBody &body;
+  const Value rounded;
   /// The thread's warpgroup and its place there; the part of rows that it loads, and the first row.
   Value warpgroup, inWarpgroup, ownPart, ownRow;
 };
@@ -128,6 +134,10 @@ static constexpr Tile kMany = {128, 4, 4, 64};
 static constexpr Tile kFew = {64, 1, 8, 64};
 /// Up to here, the larger tile gives too few tiles for all multiprocessors.
 static constexpr int64_t kFewRows = 256;
+/// Tiles of a group, which have different rows and one panel: the blocks that run at once compute
+/// about half as many panels, so that they read as few rows and weights as possible for the first
+/// time.
+static constexpr int64_t kTilesOfGroup = 16;
 
 /// Returns a tile for a product with `k` steps, whose slabs have no remainder.
 static Tile tileOf(int64_t k, bool isFew) {
@@ -150,11 +160,15 @@ BlockWork warpgroupWork(int64_t k) {
           /*findsPieces=*/true};
 }
 
+RoundedLaunches warpgroupRounds(int64_t n, int64_t k) {
+  return roundedLaunches(n, k, tileOf(k, /*isFew=*/false).slab);
+}
+
 TileCode::TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product,
-                   const KernelBody &body)
+                   const KernelBody &body, Value rounded)
     : block(block), code(block.code), warpgroups(block),
       stages(warpgroups, tile.stages, tile.mbarriersBegin()), tile(tile), product(product),
-      body(body), warpgroup(code.divide(block.thread, kWarpgroupThreads)),
+      body(body), rounded(rounded), warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)),
       ownPart(code.remainder(inWarpgroup, tile.rowParts())),
       ownRow(code.divide(inWarpgroup, tile.rowParts())) {}
@@ -172,9 +186,9 @@ Value TileCode::slabCount() {
 Value TileCode::stageBegin(Value stage) { return code.multiply(stage, tile.stageBytes()); }
 
 void TileCode::begin() {
-  // All threads of the producer arrive, and one of them again with the bytes of weights. One lane
-  // of each warp that multiplies arrives.
-  stages.create(warpgroups.constant(kWarpgroupThreads + 1),
+  // All threads of the producer arrive when they have stored rows, and one of them with the bytes
+  // that are copied. One lane of each warp that multiplies arrives.
+  stages.create(warpgroups.constant(rounded ? 1 : kWarpgroupThreads + 1),
                 warpgroups.constant(tile.consumers() * kWarpgroupThreads / kWarpLanes));
   // Bulk copies arrive at mbarriers.
   warpgroups.fenceProxies();
@@ -182,19 +196,6 @@ void TileCode::begin() {
 }
 
 // --- the producer --------------------------------------------------------------------------------
-
-/// Loads four elements of a row.
-Value TileCode::loadFour(Value from) {
-  auto four = VectorType::get({kTogether}, code.f32);
-  if (product.hasAlignedRows) {
-    return block.loadFar(from, four);
-  }
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < kTogether; ++i) {
-    elements.push_back(block.loadFar(code.at(from, i), code.f32));
-  }
-  return vector::FromElementsOp::create(code.builder, code.location, four, elements);
-}
 
 /// Starts load `number` of the thread for a slab: one part of a row. Rows past the end repeat the
 /// last one; their results are not used.
@@ -206,16 +207,15 @@ SmallVector<Value> TileCode::loadPart(int64_t number, Value slab) {
                             product.lastRow(block, tile.rows));
   Value k = code.add(code.multiply(slab, tile.slab), code.multiply(ownPart, kCoreSteps));
   Value from = code.at(code.at(first, code.multiply(inTile, product.rowElements)), k);
-  return {loadFour(from), loadFour(code.at(from, kTogether))};
+  return {block.loadFour(from, product.hasAlignedRows),
+          block.loadFour(code.at(from, kNumbersTogether), product.hasAlignedRows)};
 }
 
 /// Rounds and stores a loaded part to a stage.
 void TileCode::storePart(ValueRange loaded, int64_t number, Value stage) {
   SmallVector<Value> numbers;
   for (Value four : loaded) {
-    for (int64_t i = 0; i < kTogether; ++i) {
-      numbers.push_back(vector::ExtractOp::create(code.builder, code.location, four, i));
-    }
+    llvm::append_range(numbers, block.numbersOf(four));
   }
   // Rows at the distance of two loads have the same order of parts.
   Value part = warpgroups.permuted(ownRow, ownPart, tile.rowBytes());
@@ -232,17 +232,32 @@ void TileCode::copyWeights(Value slab, Value stage) {
   const int64_t bytes = tile.weightsBytes() / tile.panels / steps;
   assert(steps * tile.panels <= kWarpLanes && "a warp begins all copies of a stage");
   code.when(code.equal(block.thread, code.integer(0)),
-            [&] { warpgroups.arriveExpecting(stages.full(stage), tile.weightsBytes()); });
+            [&] { warpgroups.arriveExpecting(stages.full(stage), copiedBytes()); });
   code.when(code.less(block.thread, code.integer(steps * tile.panels)), [&] {
     Value inTile = code.divide(block.thread, steps), step = code.remainder(block.thread, steps);
     Value panel =
         code.smaller(code.add(product.firstPanel, inTile), code.subtract(product.endPanel, 1));
-    const int64_t panelSteps = product.k * sharedPanelColumns * kElementBytes / bytes;
+    const int64_t panelSteps = product.k * sharedPanelColumns * kBf16Bytes / bytes;
     Value from =
         code.add(code.multiply(panel, panelSteps), code.add(code.multiply(slab, steps), step));
     Value to = code.add(code.multiply(step, tile.stepBytes()), code.multiply(inTile, bytes));
     warpgroups.copyBulk(code.add(code.add(stageBegin(stage), tile.rowsBytes()), to),
                         code.bytesAt(product.weights, code.multiply(from, bytes)), bytes,
+                        stages.full(stage));
+  });
+}
+
+/// Starts to copy the rows of a slab, a block by each of the first lanes. The last block is copied
+/// again in place of blocks past the end.
+void TileCode::copyRows(Value slab, Value stage) {
+  const RowBlocks blocks = {product.k, tile.slab};
+  code.when(code.less(block.thread, code.integer(tile.rows / RowBlocks::rows)), [&] {
+    const KernelArguments &launch = body.arguments;
+    Value before = code.divide(code.subtract(product.firstRow, launch.rowBegin), RowBlocks::rows);
+    Value count = code.divideUp(code.subtract(launch.rowEnd, launch.rowBegin), RowBlocks::rows);
+    Value number = code.smaller(code.add(before, block.thread), code.subtract(count, 1));
+    Value to = code.add(stageBegin(stage), code.multiply(block.thread, blocks.blockBytes()));
+    warpgroups.copyBulk(to, blocks.blockAt(code, rounded, number, slab), blocks.blockBytes(),
                         stages.full(stage));
   });
 }
@@ -288,6 +303,21 @@ Stage TileCode::produce(const Stage &first) {
   return {last[0], last[1]};
 }
 
+/// Does the same with rows that are rounded already, in one warp.
+Stage TileCode::copy(const Stage &first) {
+  const SmallVector<Value> last =
+      code.loop(code.integer(0), slabCount(), 1, {first.number, first.parity},
+                [&](Value slab, ValueRange carried) {
+                  const Stage stage = {carried[0], carried[1]};
+                  stages.awaitEmpty(stage);
+                  copyWeights(slab, stage.number);
+                  copyRows(slab, stage.number);
+                  const Stage next = stages.after(stage);
+                  return SmallVector<Value>{next.number, next.parity};
+                });
+  return {last[0], last[1]};
+}
+
 // --- consumers -----------------------------------------------------------------------------------
 
 /// Starts to multiply a slab.
@@ -306,7 +336,7 @@ SmallVector<Value> TileCode::multiply(Value slab, Value stage, ValueRange sums) 
   warpgroups.fenceRegisters();
   for (int64_t k = 0; k < tile.slab; k += kWarpgroupSteps) {
     const int64_t before = k / kCoreSteps * tile.stepBytes();
-    result = warpgroups.add(result, warpgroups.moved(ofRows, k * kElementBytes),
+    result = warpgroups.add(result, warpgroups.moved(ofRows, k * kBf16Bytes),
                             warpgroups.moved(ofWeights, before),
                             k == 0 ? isLater : warpgroups.constant(1));
   }
@@ -425,8 +455,8 @@ void TileCode::overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile)
   const Stage first = stages.first();
   code.loop(code.integer(0), code.divideUp(rest, step), 1, {first.number, first.parity},
             [&](Value number, ValueRange carried) {
-              const auto [begin, end, firstPanel, endPanel] =
-                  pieces.at(code, code.add(own, code.multiply(number, step)));
+              const auto [begin, end, firstPanel, endPanel] = pieces.atInGroups(
+                  code, code.add(own, code.multiply(number, step)), kTilesOfGroup);
               product.firstRow = begin;
               product.endRow = end;
               product.setColumns(code, firstPanel, endPanel);
@@ -437,26 +467,42 @@ void TileCode::overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile)
 
 void TileCode::emit() {
   begin();
-  code.when(
-      code.equal(warpgroup, code.integer(0)),
-      [&] { overTiles([&](const Stage &first) { return produce(first); }); },
-      [&] {
-        code.when(code.less(warpgroup, code.integer(tile.consumers() + 1)),
-                  [&] { overTiles([&](const Stage &first) { return consume(first); }); });
-      });
+  auto fillStages = [&] {
+    if (!rounded) {
+      overTiles([&](const Stage &first) { return produce(first); });
+      return;
+    }
+    code.when(code.less(block.thread, code.integer(kWarpLanes)),
+              [&] { overTiles([&](const Stage &first) { return copy(first); }); });
+  };
+  code.when(code.equal(warpgroup, code.integer(0)), fillStages, [&] {
+    code.when(code.less(warpgroup, code.integer(tile.consumers() + 1)),
+              [&] { overTiles([&](const Stage &first) { return consume(first); }); });
+  });
   // Shared memory and mbarriers end with the block, which is the end of this function.
 }
 
 void emitWarpgroupTiles(BlockCode &block, const TiledProduct &product, const KernelBody &body) {
   VectorCode &code = block.code;
   Value rows = code.subtract(body.arguments.rowEnd, body.arguments.rowBegin);
-  auto emit = [&](bool isFew) {
+  auto emit = [&](bool isFew, Value rounded) {
     const Tile tile = tileOf(product.k, isFew);
-    TileCode(block, tile, product, body).emit();
+    TileCode(block, tile, product, body, rounded).emit();
+  };
+  auto emitMany = [&] {
+    if (warpgroupRounds(product.n, product.k).from == 0) {
+      emit(/*isFew=*/false, /*rounded=*/{});
+      return;
+    }
+    Value memory = roundedRows(code, body.arguments);
+    Value address = LLVM::PtrToIntOp::create(code.builder, code.location, code.i64, memory);
+    code.when(
+        code.equal(address, code.integer(0)), [&] { emit(/*isFew=*/false, /*rounded=*/{}); },
+        [&] { emit(/*isFew=*/false, memory); });
   };
   code.when(
-      code.less(rows, code.integer(kFewRows + 1)), [&] { emit(/*isFew=*/true); },
-      [&] { emit(/*isFew=*/false); });
+      code.less(rows, code.integer(kFewRows + 1)), [&] { emit(/*isFew=*/true, /*rounded=*/{}); },
+      emitMany);
 }
 
 } // namespace heddle

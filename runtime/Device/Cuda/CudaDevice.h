@@ -44,6 +44,11 @@ struct CudaKernel final : DeviceKernel {
   int64_t sectionKeys = 0;
   uint64_t partialBytes = 0;
   std::unique_ptr<CudaKernel> merge = nullptr;
+  /// From how many rows on a launch rounds its rows before (HeddleRoundedRows), the bytes of a
+  /// rounded row, and the kernel that rounds; otherwise 0, 0 and null.
+  int64_t roundedFrom = 0;
+  uint64_t roundedBytes = 0;
+  std::unique_ptr<CudaKernel> round = nullptr;
   /// The operands of each of its dispatches.
   std::vector<OperandKind> operands;
   uint32_t spaces = 0;

@@ -134,16 +134,25 @@ Status CudaProgram::findKernel(const manifest::Kernel &table, uint32_t target,
   kernel.shared = shape.shared();
   kernel.sectionKeys = shape.section_keys();
   kernel.partialBytes = shape.partial_bytes();
+  kernel.roundedFrom = shape.rounded_from();
+  kernel.roundedBytes = shape.rounded_bytes();
   HEDDLE_TRY(module->find(symbol, kernel));
-  if (kernel.sectionKeys == 0) {
-    return {};
+  // Finds a kernel that runs before or after it. A block is one caller.
+  const auto find = [&](std::unique_ptr<CudaKernel> &companion, std::string_view name,
+                        std::string_view suffix, unsigned threads) -> Status {
+    companion = std::make_unique<CudaKernel>();
+    companion->name = kernel.name + std::string(name);
+    companion->threads = threads;
+    companion->shared = HEDDLE_ALIGNMENT;
+    return module->find((symbol + std::string(suffix)).c_str(), *companion);
+  };
+  if (kernel.sectionKeys != 0) {
+    HEDDLE_TRY(find(kernel.merge, ".merge", HEDDLE_MERGE_SUFFIX, HEDDLE_MERGE_THREADS));
   }
-  kernel.merge = std::make_unique<CudaKernel>();
-  kernel.merge->name = kernel.name + ".merge";
-  kernel.merge->threads = HEDDLE_MERGE_THREADS;
-  // A block is one caller.
-  kernel.merge->shared = HEDDLE_ALIGNMENT;
-  return module->find((std::string(symbol) + HEDDLE_MERGE_SUFFIX).c_str(), *kernel.merge);
+  if (kernel.roundedFrom != 0) {
+    HEDDLE_TRY(find(kernel.round, ".round", HEDDLE_ROUND_SUFFIX, HEDDLE_ROUND_THREADS));
+  }
+  return {};
 }
 
 /// Finds the kernels beside those of the model: all of them, or none in images of older compilers.

@@ -42,6 +42,8 @@ static constexpr uint64_t callersOfMultiprocessor = 512;
 static constexpr uint64_t usualScratch = uint64_t(256) << 20;
 /// The largest memory for partial results of a launch.
 static constexpr uint64_t mostPartials = uint64_t(256) << 20;
+/// The largest memory for the rounded rows of a launch.
+static constexpr uint64_t mostRounded = uint64_t(256) << 20;
 
 uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu) {
   const uint64_t most = static_cast<uint64_t>(gpu.multiprocessors) * callersOfMultiprocessor;
@@ -116,6 +118,7 @@ private:
   bool keep(const Status &status);
   unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t columns) const;
   HeddleSections sectionsOf(const CudaKernel &kernel, const Launch &launch);
+  HeddleRoundedRows roundedOf(const CudaKernel &kernel, const Launch &launch);
   bool makeRoom(uint64_t bytes);
   bool tellLaunches();
   FetchedRows tellFetch(PinnedMemory &to, const std::byte *from, uint64_t rows, uint64_t rowBytes,
@@ -157,6 +160,8 @@ private:
   // Partial results of the sections of keys. Each launch that uses them is followed by one that
   // merges them.
   DeviceMemory partials;
+  // Rounded rows. Each launch that uses them follows one that stores them.
+  DeviceMemory rounded;
   // The launches since the last wait or the end of a run.
   Launched launched;
   // The last two runs, by their numbers, and the number of the last one.
@@ -366,6 +371,22 @@ HeddleSections CudaStream::sectionsOf(const CudaKernel &kernel, const Launch &la
   return {count, reinterpret_cast<void *>(addressOf(partials.data()) - before)};
 }
 
+/// Returns where the rows of a launch are rounded before, if it has enough of them. It has the same
+/// bits either way.
+HeddleRoundedRows CudaStream::roundedOf(const CudaKernel &kernel, const Launch &launch) {
+  const HeddleRoundedRows none = {nullptr};
+  const int64_t rows = launch.rows.end - launch.rows.begin;
+  if (kernel.roundedFrom == 0 || rows < kernel.roundedFrom) {
+    return none;
+  }
+  // A power of two of rows, so that batches of similar sizes use the same memory.
+  const auto stored = static_cast<uint64_t>(bucketOf(std::max<int64_t>(rows, HEDDLE_ROUNDED_ROWS)));
+  const uint64_t bytes = stored * kernel.roundedBytes;
+  // Without memory for it, the launch rounds its rows itself.
+  return bytes <= mostRounded && grow(rounded, bytes).ok() ? HeddleRoundedRows{rounded.data()}
+                                                           : none;
+}
+
 void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   if (!failed.ok() || launch.rows.begin >= launch.rows.end ||
       launch.columns.begin >= launch.columns.end) {
@@ -373,7 +394,9 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   }
   const auto *const kernel = static_cast<const CudaKernel *>(launch.kernel);
   const HeddleSections sections = sectionsOf(*kernel, launch);
+  const HeddleRoundedRows rows = roundedOf(*kernel, launch);
   const bool isDivided = sections.count > 1;
+  const auto *const before = rows.rows == nullptr ? nullptr : kernel->round.get();
   const auto *const next =
       isDivided ? kernel->merge.get() : static_cast<const CudaKernel *>(launch.finish);
   const uint64_t bytes = recordBytes(*kernel, next != nullptr);
@@ -384,11 +407,12 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   const uint64_t offset = records.size();
   records.resize(offset + bytes);
   const int64_t columns = launch.columns.end - launch.columns.begin;
-  recorded.push_back({kernel, next, blocksOf(*kernel, launch, columns * sections.count),
+  recorded.push_back({kernel, before, next, blocksOf(*kernel, launch, columns * sections.count),
+                      before == nullptr ? 0 : blocksOf(*before, launch, 1),
                       next == nullptr ? 0 : blocksOf(*next, launch, isDivided ? columns : 1),
                       offset});
   recordedTimes.push_back(time);
-  writeRecord(launch, *kernel, sections, records.data() + offset,
+  writeRecord(launch, *kernel, sections, rows, records.data() + offset,
               addressOf(recordMemory.data()) + offset);
 }
 
@@ -439,7 +463,7 @@ bool CudaStream::tellLaunches() {
 void CudaStream::countLaunches() {
   launched.first = launched.count == 0 ? recorded.front().kernel : launched.first;
   for (const GraphLaunch &launch : recorded) {
-    launched.count += launch.next == nullptr ? 1 : 2;
+    launched.count += launch.count();
     launched.last = launch.next == nullptr ? launch.kernel : launch.next;
   }
 }
@@ -471,6 +495,9 @@ Status CudaStream::tell(const GraphLaunch &launch, LaunchTime *time) {
   Timed times{time, 0, 0};
   if (time != nullptr) {
     HEDDLE_TRY(recordEvent(times.begin));
+  }
+  if (launch.before != nullptr) {
+    HEDDLE_TRY(tellKernel(*launch.before, launch.blocksBefore, parameter));
   }
   HEDDLE_TRY(tellKernel(*launch.kernel, launch.blocks, parameter));
   if (launch.next != nullptr) {

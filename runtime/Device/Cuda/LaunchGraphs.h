@@ -19,13 +19,18 @@ struct CudaKernel;
 /// The parameters of a launch that must be equal for a graph to be used again.
 struct GraphLaunch {
   const CudaKernel *kernel;
+  /// The kernel that rounds its rows before; null if there is none.
+  const CudaKernel *before;
   /// The kernel that follows, to finish its rows or to merge its sections; null if there is none.
   const CudaKernel *next;
   unsigned blocks;
+  unsigned blocksBefore;
   unsigned nextBlocks;
   /// The offset of its record.
   uint64_t offset;
 
+  /// The kernels that it launches.
+  size_t count() const { return 1 + (before == nullptr ? 0 : 1) + (next == nullptr ? 0 : 1); }
   bool operator==(const GraphLaunch &) const = default;
 };
 

@@ -27,6 +27,7 @@ static uint64_t descriptionBytes(OperandKind kind) {
 uint64_t recordBytes(const CudaKernel &kernel, bool hasNext) {
   uint64_t bytes = (hasNext ? 2 : 1) * sizeof(HeddleDeviceLaunch) + sizeof(HeddleKernelContext) +
                    (kernel.sectionKeys == 0 ? 0 : sizeof(HeddleSections)) +
+                   (kernel.roundedFrom == 0 ? 0 : sizeof(HeddleRoundedRows)) +
                    kernel.operands.size() * addressBytes +
                    kernel.spaces * (addressBytes + sizeof(HeddleRows));
   for (const OperandKind kind : kernel.operands) {
@@ -70,7 +71,7 @@ static void setAddress(const Part &list, size_t index, uint64_t address) {
 }
 
 void writeRecord(const Launch &launch, const CudaKernel &kernel, const HeddleSections &sections,
-                 std::byte *host, uint64_t device) {
+                 const HeddleRoundedRows &rounded, std::byte *host, uint64_t device) {
   Parts parts({host, device});
   const bool isDivided = kernel.sectionKeys != 0 && sections.count > 1;
   const bool hasNext = launch.finish != nullptr || isDivided;
@@ -86,8 +87,9 @@ void writeRecord(const Launch &launch, const CudaKernel &kernel, const HeddleSec
   for (uint32_t i = 0; i < kernel.spaces; ++i) {
     setAddress(spaces, i, parts.put(launch.context->spaces[i], sizeof(HeddleRows)));
   }
-  const uint64_t scratch = kernel.sectionKeys == 0 ? addressOf(launch.context->scratch)
-                                                   : parts.put(&sections, sizeof sections);
+  const uint64_t scratch = kernel.sectionKeys != 0   ? parts.put(&sections, sizeof sections)
+                           : kernel.roundedFrom != 0 ? parts.put(&rounded, sizeof rounded)
+                                                     : addressOf(launch.context->scratch);
   const uint64_t contextFields[] = {operands.device, spaces.device, scratch};
   static_assert(sizeof contextFields == sizeof(HeddleKernelContext));
   std::memcpy(context.host, contextFields, sizeof contextFields);

@@ -17,9 +17,9 @@ uint64_t recordBytes(const CudaKernel &kernel, bool hasNext);
 inline constexpr uint64_t nextOffset = sizeof(HeddleDeviceLaunch);
 
 /// Writes to `host` a record that will be copied to the address `device`. `sections` are for
-/// kernels that have some.
+/// kernels that have some, `rounded` for those whose rows may be rounded before.
 void writeRecord(const Launch &launch, const CudaKernel &kernel, const HeddleSections &sections,
-                 std::byte *host, uint64_t device);
+                 const HeddleRoundedRows &rounded, std::byte *host, uint64_t device);
 
 } // namespace heddle
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The version in a binary's manifest; the runtime rejects any other. */
-#define HEDDLE_ABI 10
+#define HEDDLE_ABI 11
 
 /* Sections of a compiled model. No section is loaded as a program: the runtime maps the file. The
  * device section holds the device images one after another, each at a multiple of HEDDLE_ALIGNMENT;
@@ -93,6 +93,18 @@ typedef struct HeddleSections {
 } HeddleSections;
 #define HEDDLE_MERGE_SUFFIX "$$merge"
 #define HEDDLE_MERGE_THREADS 128
+
+/* Where a launch on a device finds its rows in the type that it multiplies, if the manifest says
+ * that large launches round them before; context->scratch then points to one of these. The entry
+ * NAME HEDDLE_ROUND_SUFFIX stores them, in blocks of HEDDLE_ROUND_THREADS threads: the rows of the
+ * launch, and zeros up to a multiple of HEDDLE_ROUNDED_ROWS, in a layout of the target's. If `rows`
+ * is null, the kernel rounds them itself, with the same result. */
+typedef struct HeddleRoundedRows {
+  void *rows;
+} HeddleRoundedRows;
+#define HEDDLE_ROUND_SUFFIX "$$round"
+#define HEDDLE_ROUND_THREADS 256
+#define HEDDLE_ROUNDED_ROWS 64
 
 /* The arguments that all kernel calls of one dispatch share. Compiled code relies on the order of
  * the fields, eight bytes each. */

@@ -34,6 +34,9 @@ inline constexpr uint32_t mostBlockThreads = 1024;
 inline constexpr uint32_t largestShared = 227 * 1024;
 /// The maximum bytes of a partial result of a row, a column and a section (HeddleSections).
 inline constexpr uint32_t largestPartialBytes = uint32_t(1) << 20;
+/// The maximum bytes of a row that is rounded before a launch (HeddleRoundedRows), and what they
+/// are a multiple of.
+inline constexpr uint32_t largestRoundedBytes = uint32_t(1) << 20, roundedBytesStep = 32;
 /// The maximum bytes of a buffer for each of its rows, and the largest coefficient of a size.
 inline constexpr uint64_t largestCoefficient = uint64_t(1) << 40;
 

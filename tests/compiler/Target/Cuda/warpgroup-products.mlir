@@ -14,6 +14,7 @@
 
 // REPORT: sm_90a: by warpgroups, in tiles of 128 x 192, up to 256 rows of 64 x 48
 // REPORT: sm_90a: not by warpgroups: its k, 24, is no multiple of 16
+// REPORT: sm_90a: by warpgroups, in tiles of 128 x 192, up to 256 rows of 64 x 48; from 4096 rows on, rows are rounded before
 
 transformer.parameter @f : tensor<100x96xf32> from "f"
 transformer.parameter @w : tensor<100x96xbf16> = convert(@f)
@@ -24,11 +25,16 @@ transformer.parameter @v : tensor<100x24xbf16> = convert(@g)
 // ENCODED-DAG: transformer.parameter @v.packed48by2 : tensor<3x12x48x2xbf16> = pack(@v, 48, 1, 2)
 // ENCODED-NOT: @v.packed48by8
 
+transformer.parameter @h : tensor<2304x96xf32> from "h"
+transformer.parameter @u : tensor<2304x96xbf16> = convert(@h)
+
 !x = !dataflow.buffer<[tokens, 96], f32>
 !w = !dataflow.buffer<[100, 96], bf16>
 !s = !dataflow.buffer<[tokens, 24], f32>
 !v = !dataflow.buffer<[100, 24], bf16>
 !y = !dataflow.buffer<[tokens, 100], f32>
+!u = !dataflow.buffer<[2304, 96], bf16>
+!z = !dataflow.buffer<[tokens, 2304], f32>
 
 // CHECK: llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 dataflow.kernel @product : (!x, !w) -> !y computes #dataflow.contract<n = 100, k = 96, arithmetic = bf16> {
@@ -65,6 +71,9 @@ dataflow.kernel @product : (!x, !w) -> !y computes #dataflow.contract<n = 100, k
 // CHECK-NOT: nvvm.barrier0
 // CHECK-COUNT-8: nvvm.mbarrier.init
 // CHECK-COUNT-2: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16
+// It has few columns, so no launch rounds its rows before.
+// CHECK-NOT: wgmma
+// CHECK-NOT: @product.round
 
 dataflow.kernel @short : (!s, !v) -> !y computes #dataflow.contract<n = 100, k = 24, arithmetic = bf16> {
 ^bb0(%sum: f32):
@@ -74,10 +83,28 @@ dataflow.kernel @short : (!s, !v) -> !y computes #dataflow.contract<n = 100, k =
 // CHECK-NOT: wgmma
 // CHECK: nvvm.mma.sync
 
-dataflow.graph @encode(%x: !x {dataflow.name = "x"}, %s: !s {dataflow.name = "s"}) -> (!y {dataflow.name = "a"}, !y {dataflow.name = "b"}) {
+// The third tile of a wide product, whose rows another kernel has rounded: one arrival fills a stage.
+dataflow.kernel @wide : (!x, !u) -> !z computes #dataflow.contract<n = 2304, k = 96, arithmetic = bf16> {
+^bb0(%sum: f32):
+  dataflow.yield %sum
+}
+// CHECK: func.func @wide.sm_90a(
+// CHECK: wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16
+// CHECK: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16
+// CHECK: nvvm.mbarrier.init
+// CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK-NOT: nvvm.convert.f32x2.to.bf16x2
+// CHECK-COUNT-2: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16
+// CHECK-NOT: wgmma.mma_async
+// CHECK: func.func @wide.round.sm_90a({{.*}}) attributes {dataflow.block_work = array<i64: 256, 16, 1, 1, 1, 1, 0, 0, 1>}
+// CHECK-COUNT-4: nvvm.convert.f32x2.to.bf16x2
+
+dataflow.graph @encode(%x: !x {dataflow.name = "x"}, %s: !s {dataflow.name = "s"}) -> (!y {dataflow.name = "a"}, !y {dataflow.name = "b"}, !z {dataflow.name = "c"}) {
   %w = dataflow.parameter @w : !w
   %v = dataflow.parameter @v : !v
   %0 = dataflow.dispatch @product(%x, %w) : (!x, !w) -> !y
+  %u = dataflow.parameter @u : !u
   %1 = dataflow.dispatch @short(%s, %v) : (!s, !v) -> !y
-  dataflow.output %0, %1 : !y, !y
+  %2 = dataflow.dispatch @wide(%x, %u) : (!x, !u) -> !z
+  dataflow.output %0, %1, %2 : !y, !y, !z
 }

@@ -34,7 +34,7 @@ protected:
   }
   /// Returns the graph of a sequence of one launch, whose record is at `offset`.
   Result<void *> graphOf(uint64_t offset, const Status &told = Status()) {
-    const GraphLaunch launch = {nullptr, nullptr, 1, 0, offset};
+    const GraphLaunch launch = {nullptr, nullptr, nullptr, 1, 0, 0, offset};
     return graphs.graphOf({&launch, 1}, *context, stream, [&] {
       ++recorded;
       return told;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+///
+/// Rounds rows: the threads of all blocks take 16-byte parts of them in turn, so that loads and
+/// stores of neighbouring threads are contiguous. Rows past the end are zero.
+#include "compiler/Target/Cuda/RowBlocks.h"
+
+#include "heddle/Limits.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstddef>
+
+using namespace mlir;
+
+namespace heddle {
+
+/// A launch reads its rows once for each tile of columns, and writes and reads them once more to
+/// round them. From here on that is at most half of what it saves.
+static constexpr int64_t kFewestColumns = 2304;
+/// The results of the smallest launch for which rounding takes less time than it saves, with the
+/// launch of another kernel, and its smallest number of rows. Estimated, not measured.
+static constexpr int64_t kFewestResults = int64_t{4096} * kFewestColumns, kFewestRows = 1024;
+
+static constexpr BlockWork kRoundWork = {HEDDLE_ROUND_THREADS, kSharedAlignment,
+                                         /*many=*/{1, 1},
+                                         /*few=*/{1, 1},
+                                         /*fewRows=*/0,        kAnyBlocks,
+                                         /*findsPieces=*/true};
+
+Value RowBlocks::blockAt(VectorCode &code, Value memory, Value number, Value slabNumber) const {
+  Value block = code.add(code.multiply(number, k / slab), slabNumber);
+  return code.bytesAt(memory, code.multiply(block, blockBytes()));
+}
+
+RoundedLaunches roundedLaunches(int64_t n, int64_t k, int64_t slab) {
+  const RowBlocks blocks = {k, slab};
+  if (n < kFewestColumns || k > largestRoundedBytes / kBf16Bytes) {
+    return {};
+  }
+  return {std::max(kFewestRows, llvm::divideCeilSigned(kFewestResults, n)), blocks};
+}
+
+Value roundedRows(VectorCode &code, const KernelArguments &arguments) {
+  Value of = code.bytesAt(arguments.scratch(code),
+                          code.integer(int64_t{offsetof(HeddleRoundedRows, rows)}));
+  return code.loadPointer(of);
+}
+
+namespace {
+/// The code of a thread that rounds rows.
+class RoundCode {
+public:
+  RoundCode(VectorCode &code, const KernelBody &body, const RowBlocks &blocks)
+      : code(code), block(code, body.function), warpgroups(block), blocks(blocks),
+        from(body.operand(code, 0)), to(roundedRows(code, body.arguments)),
+        firstRow(body.arguments.rowBegin),
+        count(code.subtract(body.arguments.rowEnd, body.arguments.rowBegin)),
+        rowElements(body.kernel.getOperandBuffer(0).getRowElements()),
+        areAligned(body.kernel.getOperandBuffer(0).getRowStride() == 0) {}
+
+  void emit();
+
+private:
+  SmallVector<Value> wordsOf(Value row, Value part);
+  Value placeOf(Value row, Value part);
+
+  VectorCode &code;
+  BlockCode block;
+  WarpgroupCode warpgroups;
+  const RowBlocks blocks;
+  const Value from, to, firstRow, count;
+  const int64_t rowElements;
+  const bool areAligned;
+};
+} // namespace
+
+/// Returns the words of a part of a row; zeros for rows past the end.
+SmallVector<Value> RoundCode::wordsOf(Value row, Value part) {
+  return block.choose(
+      code.less(row, count),
+      [&] {
+        Value element = code.add(code.multiply(code.add(firstRow, row), rowElements),
+                                 code.multiply(part, kCoreSteps));
+        SmallVector<Value> numbers;
+        for (int64_t first = 0; first < kCoreSteps; first += kNumbersTogether) {
+          Value four = block.loadFour(code.at(from, code.add(element, first)), areAligned);
+          llvm::append_range(numbers, block.numbersOf(four));
+        }
+        return warpgroups.partOf(numbers);
+      },
+      [&] { return SmallVector<Value>(kCoreRowBytes / sizeof(uint32_t), warpgroups.constant(0)); });
+}
+
+Value RoundCode::placeOf(Value row, Value part) {
+  const int64_t lineParts = blocks.slab / kCoreSteps;
+  Value inBlock = code.remainder(row, RowBlocks::rows), inSlab = code.remainder(part, lineParts);
+  Value place = code.add(
+      code.multiply(inBlock, blocks.lineBytes()),
+      code.multiply(warpgroups.permuted(inBlock, inSlab, blocks.lineBytes()), kCoreRowBytes));
+  return code.bytesAt(
+      blocks.blockAt(code, to, code.divide(row, RowBlocks::rows), code.divide(part, lineParts)),
+      place);
+}
+
+void RoundCode::emit() {
+  const int64_t parts = blocks.k / kCoreSteps;
+  Value rows = code.multiply(code.divideUp(count, RowBlocks::rows), RowBlocks::rows);
+  auto caller = [&](Value number) { return code.multiply(number, HEDDLE_ROUND_THREADS); };
+  Value own = code.add(caller(LaunchPieces::first(code)), block.thread);
+  Value step = caller(LaunchPieces::step(code));
+  code.walk(own, code.multiply(rows, parts), [&](Value number) {
+    Value row = code.divide(number, parts), part = code.remainder(number, parts);
+    block.storeWords(wordsOf(row, part), placeOf(row, part));
+    return code.add(number, step);
+  });
+}
+
+void emitRoundedRows(VectorCode &code, const KernelBody &body, const RowBlocks &blocks) {
+  kRoundWork.note(body.function);
+  RoundCode(code, body, blocks).emit();
+}
+
+} // namespace heddle
