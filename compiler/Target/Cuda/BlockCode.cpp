@@ -196,6 +196,14 @@ Value BlockCode::indexKeptHere(Value number) {
 
 Value BlockCode::addressKeptHere(Value address) { return hidden(code, address, "=l,0"); }
 
+Value BlockCode::computedHere(Value number) {
+  auto as = [&](Type type, Value value) -> Value {
+    return LLVM::BitcastOp::create(code.builder, code.location, type, value);
+  };
+  return number.getType() == code.i32 ? hidden(code, number, "=r,0")
+                                      : as(code.f32, hidden(code, as(code.i32, number), "=r,0"));
+}
+
 SmallVector<Value> BlockCode::choose(Value condition, llvm::function_ref<SmallVector<Value>()> then,
                                      llvm::function_ref<SmallVector<Value>()> otherwise) {
   // The builder passed to a region is `code.builder`, at the end of that region.

@@ -148,6 +148,9 @@ public:
   mlir::Value indexKeptHere(mlir::Value number);
   /// Does the same for an address, so that loads through it are not hoisted.
   mlir::Value addressKeptHere(mlir::Value address);
+  /// Returns a number of 32 bits that LLVM computes before whatever follows that has side effects,
+  /// instead of where it is used.
+  mlir::Value computedHere(mlir::Value number);
 
   /// Emits an if with results: values of the same types from either side. Threads that synchronise
   /// in one of the sides must all take it.

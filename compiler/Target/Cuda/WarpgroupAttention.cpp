@@ -209,6 +209,19 @@ SmallVector<Value> WarpgroupAttention::weightsOf(Value first, State &state,
   return elements;
 }
 
+/// Returns weights, row by row, as words of the first matrix of products, computed here.
+SmallVector<Value> WarpgroupAttention::wordsOf(ArrayRef<Value> weights) {
+  const auto ofRow = static_cast<size_t>(shape.laneKeys());
+  SmallVector<Value> words;
+  for (size_t i = 0; i < ofRow; i += 2) {
+    for (size_t row = 0; row < static_cast<size_t>(shape.laneRows); ++row) {
+      const size_t at = row * ofRow + i;
+      words.push_back(block.computedHere(block.roundedPair(weights[at], weights[at + 1])));
+    }
+  }
+  return words;
+}
+
 /// Waits for the sums of values. The words of their weights are kept until then.
 void WarpgroupAttention::awaitValues(State &state) {
   SmallVector<Value> registers(state.sums);
@@ -221,7 +234,14 @@ void WarpgroupAttention::awaitValues(State &state) {
 /// multiplies the keys of the next one. After the last span, these are its own; they are not used.
 WarpgroupAttention::State WarpgroupAttention::next(Value first, State state) {
   SmallVector<Value> corrections;
-  const SmallVector<Value> weights = weightsOf(first, state, corrections);
+  const SmallVector<Value> words = wordsOf(weightsOf(first, state, corrections));
+  // All of this is computed while tensor cores add up values: LLVM would move it to where it is
+  // used, after the wait.
+  for (SmallVector<Value> *const each : {&corrections, &state.softmax.sums}) {
+    for (Value &number : *each) {
+      number = block.computedHere(number);
+    }
+  }
   awaitValues(state);
   Value isFirstLane = code.equal(thread.lane, code.integer(0));
   Value isLater = code.less(firstSpan, first);
@@ -231,23 +251,17 @@ WarpgroupAttention::State WarpgroupAttention::next(Value first, State state) {
   for (auto [i, sum] : llvm::enumerate(state.sums)) {
     registers.push_back(code.multiplyFloat(sum, corrections[i / 2 % 2]));
   }
-  const auto ofRow = static_cast<size_t>(shape.laneKeys());
-  for (size_t i = 0; i < ofRow; i += 2) {
-    for (size_t row = 0; row < static_cast<size_t>(shape.laneRows); ++row) {
-      const size_t at = row * ofRow + i;
-      registers.push_back(block.roundedPair(weights[at], weights[at + 1]));
-    }
-  }
+  llvm::append_range(registers, words);
   const Stage after = stages.after(state.stage);
   Value isLast = code.less(code.subtract(tile.to, shape.keys + 1), first);
   const Stage later = {code.select(isLast, state.stage.number, after.number),
                        code.select(isLast, state.stage.parity, after.parity)};
   stages.awaitFull(later);
-  // The sums of weights are computed before the fence, so that later the weights need no registers.
+  // So that the emulated device sees numbers that were computed of the products of keys.
   llvm::append_range(registers, state.softmax.sums);
   registers = warpgroups.fenceRegisters(registers);
   const auto wordsBegin = registers.begin() + sumCount();
-  const auto wordsEnd = wordsBegin + state.words.size();
+  const auto wordsEnd = wordsBegin + words.size();
   state.words.assign(wordsBegin, wordsEnd);
   state.softmax.sums.assign(wordsEnd, registers.end());
   const SmallVector<Value> products = multiplyKeys(later);

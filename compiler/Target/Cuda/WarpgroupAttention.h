@@ -139,6 +139,7 @@ private:
   llvm::SmallVector<mlir::Value> rowsOf(mlir::ValueRange registers, size_t count) const;
   llvm::SmallVector<mlir::Value> weightsOf(mlir::Value first, State &state,
                                            llvm::SmallVector<mlir::Value> &corrections);
+  llvm::SmallVector<mlir::Value> wordsOf(llvm::ArrayRef<mlir::Value> weights);
   void awaitValues(State &state);
   State next(mlir::Value first, State state);
   State attend();
