@@ -9,6 +9,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 
@@ -34,10 +35,27 @@ static llvm::DenseSet<const llvm::Function *> reachable(const llvm::Function &en
   return found;
 }
 
+/// Keeps LLVM from moving or copying instructions of warps and warpgroups to where only some of
+/// their threads come. It knows intrinsics that are such, but not inline assembly.
+static void keepConverged(llvm::Module &code) {
+  for (llvm::Function &function : code) {
+    for (llvm::Instruction &instruction : llvm::instructions(function)) {
+      auto *const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (call && call->isInlineAsm() &&
+          llvm::cast<llvm::InlineAsm>(call->getCalledOperand())
+              ->getAsmString()
+              .contains(".sync.aligned")) {
+        call->setConvergent();
+      }
+    }
+  }
+}
+
 Result<std::vector<CodeUnit>> deviceUnits(mlir::ModuleOp module, const TargetDescription &target,
                                           const llvm::TargetMachine &machine) {
   llvm::LLVMContext context;
   HEDDLE_ASSIGN(std::unique_ptr<llvm::Module> code, toLlvm(module, target, machine, context));
+  keepConverged(*code);
   for (llvm::Function &function : *code) {
     if (!function.isDeclaration() && !isEntry(function)) {
       // The suffix prevents clashes between kernels and the names of entries.

@@ -6,15 +6,21 @@
 #include "compiler/CompileOptions.h"
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Pipeline.h"
+#include "compiler/Target/LlvmCode.h"
 #include "heddle/RoofKernels.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+
 #include <cctype>
 #include <gtest/gtest.h>
+#include <memory>
 #include <set>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -202,6 +208,38 @@ module { module @sm_80 {
   ASSERT_TRUE(calling);
   EXPECT_EQ(assemblyOfKernels(*calling).status().message(),
             "kernel 'kernel' calls '__nv_expf', which the device does not have");
+}
+
+/// LLVM may not copy instructions of a warpgroup into branches that some of its threads take.
+TEST_F(CudaCodeTest, AssemblyOfAllThreadsStaysInItsPlace) {
+  const llvm::StringRef text = R"(
+module { module @sm_90a {
+  llvm.func @kernel(%a: !llvm.ptr) attributes {nvvm.kernel} {
+    %0 = llvm.load %a : !llvm.ptr -> i32
+    %1 = llvm.inline_asm has_side_effects asm_dialect = att "", "=r,0" %0 : (i32) -> i32
+    %2 = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.fence.sync.aligned;", "=r,0" %1 : (i32) -> i32
+    llvm.store %2, %a : i32, !llvm.ptr
+    llvm.return
+  }
+} })";
+  auto program = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(program);
+  const TargetDescription &target = *findTarget("sm_90a");
+  auto kernels = mlir::cast<mlir::ModuleOp>(program->getBody()->front());
+  const Result<std::unique_ptr<TargetCode>> code = translateToDevice(kernels, target);
+  ASSERT_TRUE(code.ok()) << code.status().message();
+  ASSERT_EQ((*code)->units().size(), 1U);
+  llvm::LLVMContext own;
+  const Result<std::unique_ptr<llvm::Module>> unit = parseUnit((*code)->units().front(), own);
+  ASSERT_TRUE(unit.ok()) << unit.status().message();
+  std::vector<bool> areConvergent;
+  for (const llvm::Instruction &each : llvm::instructions(*(*unit)->getFunction("kernel"))) {
+    const auto *const call = llvm::dyn_cast<llvm::CallInst>(&each);
+    if (call && call->isInlineAsm()) {
+      areConvergent.push_back(call->isConvergent());
+    }
+  }
+  EXPECT_EQ(areConvergent, (std::vector<bool>{false, true}));
 }
 
 TEST(EntryName, IsLegalAndOfOneKernel) {
