@@ -246,7 +246,10 @@ Result<Code> HostCode::compileTo(const CodeUnit &unit, llvm::CodeGenFileType typ
   HEDDLE_ASSIGN(std::unique_ptr<llvm::Module> module, parseUnit(unit, context));
   moveToHost(*module);
   keepWhole(*module);
+  // LLVM changes the code as for a GPU. How well it is then compiled for the host does not matter:
+  // that takes longer than most kernels of tests.
   optimizeUnit(*module, *machine);
+  machine->setOptLevel(llvm::CodeGenOptLevel::None);
   announceAccesses(*module);
   HEDDLE_TRY(finishUnit(*module, unit, kEmulated));
   return emitCode(*module, *machine, type);

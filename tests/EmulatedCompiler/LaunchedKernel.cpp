@@ -4,8 +4,10 @@
 #include "tests/EmulatedCompiler/LaunchedKernel.h"
 
 #include "compiler/CompileOptions.h"
+#include "compiler/Link/CodeCache.h"
 #include "compiler/Link/LinkModel.h"
 #include "compiler/Pipeline.h"
+#include "tests/base/TemporaryFolder.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -208,8 +210,16 @@ compileModule(mlir::MLIRContext &context, const std::string &program, const std:
   return module;
 }
 
+/// Returns a cache of this process: all images have the kernels that measure a GPU.
+static const CodeCache *codeOfProcess() {
+  static const TemporaryFolder folder;
+  static const Result<CodeCache> cache = CodeCache::open(folder / "code");
+  EXPECT_TRUE(cache.ok()) << cache.status().message();
+  return cache.ok() ? &*cache : nullptr;
+}
+
 static Code imageOf(mlir::ModuleOp module) {
-  const Result<CompiledKernels> code = compileKernels(module, /*cache=*/nullptr, {});
+  const Result<CompiledKernels> code = compileKernels(module, codeOfProcess(), {});
   EXPECT_TRUE(code.ok()) << code.status().message();
   return code.ok() ? code->images.front().second.bytes : Code();
 }

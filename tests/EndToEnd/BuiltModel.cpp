@@ -14,7 +14,7 @@ namespace heddle {
 CompileRequest cachedRequest() {
   // The compiler is part of this program.
   static const std::string code =
-      codeFolder(std::filesystem::read_symlink("/proc/self/exe").string());
+      codeFolder({std::filesystem::read_symlink("/proc/self/exe").string()});
   CompileRequest request;
   request.codeCache = code;
   return request;

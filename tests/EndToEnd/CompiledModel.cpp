@@ -59,13 +59,18 @@ struct BinaryFolder {
 };
 } // namespace
 
-std::string codeFolder(const std::string &compiler) {
+std::string codeFolder(const std::vector<std::string> &compilers) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const auto time = fs::last_write_time(compiler, error).time_since_epoch().count();
-  const fs::path all = HEDDLE_BINARY_DIR "/tests/code/" + fs::path(compiler).filename().string();
-  const fs::path own =
-      all / (std::to_string(time) + "-" + std::to_string(fs::file_size(compiler, error)));
+  std::string version;
+  for (const std::string &compiler : compilers) {
+    const auto time = fs::last_write_time(compiler, error).time_since_epoch().count();
+    version += (version.empty() ? "" : "-") + std::to_string(time) + "-" +
+               std::to_string(fs::file_size(compiler, error));
+  }
+  const fs::path all =
+      HEDDLE_BINARY_DIR "/tests/code/" + fs::path(compilers.front()).filename().string();
+  const fs::path own = all / version;
   fs::create_directories(own, error);
   for (const fs::directory_entry &other : fs::directory_iterator(all, error)) {
     if (other.path() != own) {
@@ -79,9 +84,11 @@ std::string compileModel(const std::string &input, const std::vector<std::string
   static BinaryFolder folder;
   const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
   const bool isEmulated = device != nullptr && std::string_view(device) == "cuda";
-  const std::string compiler =
-      isEmulated ? HEDDLE_BINARY_DIR "/tests/heddlec-emulated" : HEDDLE_BINARY_DIR "/bin/heddlec";
-  static const std::string code = codeFolder(compiler);
+  const std::string real = HEDDLE_BINARY_DIR "/bin/heddlec",
+                    emulated = HEDDLE_BINARY_DIR "/tests/heddlec-emulated";
+  const std::string &compiler = isEmulated ? emulated : real;
+  // They have the same code for processors.
+  static const std::string code = codeFolder({real, emulated});
   std::string command = compiler + " '" + input + "' --code-cache '" + code + "'";
   const auto namesTargets = [](const std::string &each) { return each.starts_with("--target"); };
   if (isEmulated && std::ranges::none_of(arguments, namesTargets)) {

@@ -18,11 +18,11 @@ namespace heddle {
 /// one.
 inline constexpr const char *anyDevice = "auto";
 
-/// Returns the folder in which a compiler, given by its program, caches the code of functions. Test
-/// programs share that of heddlec: they compile the same models, which have kernels in common. A
-/// rebuilt compiler has a new folder, so that no code outlives its compiler; the old folders are
+/// Returns the folder in which compilers, given by their programs, cache the code of functions. Test
+/// programs share that of heddlec: they compile the same models, which have kernels in common.
+/// Rebuilt compilers have a new folder, so that no code outlives its compiler; the old folders are
 /// removed.
-std::string codeFolder(const std::string &compiler);
+std::string codeFolder(const std::vector<std::string> &compilers);
 
 /// Runs heddlec and returns the path of the binary; the same arguments are compiled once per
 /// process. A failed compilation fails the test and gives an empty path. With
