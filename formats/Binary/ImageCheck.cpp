@@ -147,14 +147,14 @@ static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view 
                                     launch.section_keys(), launch.partial_bytes(), launch.shared(),
                                     sizeof(float), largestPartialBytes));
   }
-  // Both are read where a kernel has its scratch memory.
+  // A kernel reads either description through the address of its scratch memory.
   const bool hasRounded = launch.rounded_from() != 0;
   if (hasRounded != (launch.rounded_bytes() != 0) ||
       (hasRounded && (hasSections || launch.shared() == 0)) ||
       launch.rounded_bytes() % roundedBytesStep != 0 ||
       launch.rounded_bytes() > largestRoundedBytes) {
     return HEDDLE_ERROR(
-        DataLoss, fmt::format("rows of {} bytes that are rounded before launches of {} rows, "
+        DataLoss, fmt::format("rows of {} bytes that are rounded for launches of {} rows, "
                               "sections of {} keys and {} bytes of shared memory, expected "
                               "no sections, shared memory, and a multiple of {} up to {} "
                               "bytes",

@@ -58,13 +58,13 @@ struct LaunchRange {
   mlir::Value rowBegin, rowEnd, columnBegin, columnEnd;
 };
 
-/// The pieces of a launch, each of so many rows and columns; rows vary fastest.
+/// The pieces of a launch, each of so many rows and columns.
 struct LaunchPieces {
   LaunchPieces(VectorCode &code, const LaunchRange &launch, mlir::Value rows, mlir::Value columns);
 
-  /// Returns a piece.
+  /// Returns a piece; rows vary fastest.
   LaunchRange at(VectorCode &code, mlir::Value number) const;
-  /// Does the same in another order: groups of `most` pieces of rows come one after another, each
+  /// Returns a piece in another order: groups of `most` pieces of rows come one after another, each
   /// with all columns, so that adjacent pieces share rows and columns.
   LaunchRange atInGroups(VectorCode &code, mlir::Value number, int64_t most) const;
   /// Return the number of the first piece of the running block, and the distance to its next one.

@@ -101,8 +101,9 @@ std::optional<KernelChoice> productChoice(dataflow::KernelOp kernel,
   if (hasWarpgroups(target) && arithmeticOf(kernel.getComputes()) == dataflow::Arithmetic::Bf16) {
     if (usesWarpgroups(kernel, sizes, target)) {
       const int64_t from = warpgroupRounds(sizes.n, sizes.k).from;
-      const std::string rounds =
-          from == 0 ? "" : "; from " + std::to_string(from) + " rows on, rows are rounded before";
+      const std::string rounds = from == 0 ? ""
+                                           : "; launches of at least " + std::to_string(from) +
+                                                 " rows round them in a separate kernel first";
       return KernelChoice{true, "by warpgroups, " + describe(warpgroupWork(sizes.k)) + rounds};
     }
     const std::string why = !problem.empty() ? problem
@@ -148,7 +149,7 @@ RoundedLaunches roundedLaunches(dataflow::KernelOp kernel, const TargetDescripti
 }
 
 void emitRoundedRows(VectorCode &code, const KernelBody &body) {
-  emitRoundedRows(code, body, roundedLaunches(body.kernel, code.target).blocks);
+  emitRowBlocks(code, body, roundedLaunches(body.kernel, code.target).blocks);
 }
 
 namespace {

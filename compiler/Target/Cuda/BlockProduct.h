@@ -30,10 +30,10 @@ inline constexpr int64_t kWarpgroupTogether = 8;
 std::optional<KernelChoice> productChoice(dataflow::KernelOp kernel,
                                           const TargetDescription &target);
 
-/// Returns which launches of a kernel round its rows before: of products by warpgroups, whose
-/// blocks read rows many times.
+/// Returns for which launches of a product a separate kernel rounds the rows first: large ones of
+/// wide products by warpgroups, whose blocks read rows many times.
 RoundedLaunches roundedLaunches(dataflow::KernelOp kernel, const TargetDescription &target);
-/// Emits the kernel that does, for such kernels.
+/// Emits the kernel that rounds the rows of such a product.
 void emitRoundedRows(VectorCode &code, const KernelBody &body);
 
 /// Emits such a kernel. The sum of an element is computed over k from the first step to the last in

@@ -46,6 +46,7 @@ static void keepConverged(llvm::Module &code) {
               ->getAsmString()
               .contains(".sync.aligned")) {
         call->setConvergent();
+        function.setConvergent();
       }
     }
   }

@@ -152,7 +152,7 @@ BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups);
 BlockWork tensorWork(int64_t groups);
 BlockWork integerWork(transformer::QuantizedType type, int64_t k, int64_t groups);
 BlockWork warpgroupWork(int64_t k);
-/// Returns which launches of a product by warpgroups round their rows before.
+/// Returns for which launches of a product by warpgroups a separate kernel rounds the rows first.
 RoundedLaunches warpgroupRounds(int64_t n, int64_t k);
 
 /// Emit the tile of the product's current part; `isFew` selects the smaller tile.

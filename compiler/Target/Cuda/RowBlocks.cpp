@@ -6,6 +6,8 @@
 
 #include "heddle/Limits.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -15,12 +17,15 @@ using namespace mlir;
 
 namespace heddle {
 
-/// A launch reads its rows once for each tile of columns, and writes and reads them once more to
-/// round them. From here on that is at most half of what it saves.
-static constexpr int64_t kFewestColumns = 2304;
-/// The results of the smallest launch for which rounding takes less time than it saves, with the
-/// launch of another kernel, and its smallest number of rows. Estimated, not measured.
-static constexpr int64_t kFewestResults = int64_t{4096} * kFewestColumns, kFewestRows = 1024;
+/// What rounding saves and takes, in attoseconds, estimated from figures of others for an H200
+/// (docs/decisions/0078) and not measured: for each step of a result, for each element of a row,
+/// and for the launch of another kernel, twice that.
+static constexpr int64_t kSaved = 1'160, kTaken = 1'400'000, kLaunch = 4'000'000'000'000;
+/// The fewest columns for which it saves almost twice what it takes, and the fewest rows that fill
+/// a GPU with tiles.
+static constexpr int64_t kFewestColumns = 2304, kFewestRows = 1024;
+/// More columns make no difference, and the products above fit into 64 bits.
+static constexpr int64_t kMostColumns = int64_t{1} << 20;
 
 static constexpr BlockWork kRoundWork = {HEDDLE_ROUND_THREADS, kSharedAlignment,
                                          /*many=*/{1, 1},
@@ -33,12 +38,17 @@ Value RowBlocks::blockAt(VectorCode &code, Value memory, Value number, Value sla
   return code.bytesAt(memory, code.multiply(block, blockBytes()));
 }
 
-RoundedLaunches roundedLaunches(int64_t n, int64_t k, int64_t slab) {
-  const RowBlocks blocks = {k, slab};
-  if (n < kFewestColumns || k > largestRoundedBytes / kBf16Bytes) {
+RoundedLaunches worthRounding(int64_t n, const RowBlocks &blocks) {
+  if (n < kFewestColumns || blocks.rowBytes() > largestRoundedBytes) {
     return {};
   }
-  return {std::max(kFewestRows, llvm::divideCeilSigned(kFewestResults, n)), blocks};
+  const int64_t ofRow = blocks.k * (std::min(n, kMostColumns) * kSaved - kTaken);
+  return {std::max(kFewestRows, llvm::divideCeilSigned(kLaunch, ofRow)), blocks};
+}
+
+Value isNull(VectorCode &code, Value address) {
+  Value bits = LLVM::PtrToIntOp::create(code.builder, code.location, code.i64, address);
+  return code.equal(bits, code.integer(0));
 }
 
 Value roundedRows(VectorCode &code, const KernelArguments &arguments) {
@@ -116,7 +126,7 @@ void RoundCode::emit() {
   });
 }
 
-void emitRoundedRows(VectorCode &code, const KernelBody &body, const RowBlocks &blocks) {
+void emitRowBlocks(VectorCode &code, const KernelBody &body, const RowBlocks &blocks) {
   kRoundWork.note(body.function);
   RoundCode(code, body, blocks).emit();
 }

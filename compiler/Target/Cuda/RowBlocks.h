@@ -32,21 +32,23 @@ struct RowBlocks {
                       mlir::Value slab) const;
 };
 
-/// The launches that round their rows before.
+/// The launches of a product whose rows a separate kernel rounds first.
 struct RoundedLaunches {
   /// Those of at least so many rows; 0: none.
   int64_t from = 0;
   RowBlocks blocks = {};
 };
 
-/// Returns which launches of a product do. `slab` are the steps of a stage.
-RoundedLaunches roundedLaunches(int64_t n, int64_t k, int64_t slab);
+/// Returns for which launches of a product with `n` columns that saves time.
+RoundedLaunches worthRounding(int64_t n, const RowBlocks &blocks);
 
-/// Returns the address of a launch's rounded rows, null if it has none.
+/// Returns the address of a launch's rounded rows, null if they are not rounded.
 mlir::Value roundedRows(VectorCode &code, const KernelArguments &arguments);
+/// Returns whether an address is null.
+mlir::Value isNull(VectorCode &code, mlir::Value address);
 
 /// Emits the kernel that rounds the rows of a launch of a product.
-void emitRoundedRows(VectorCode &code, const KernelBody &body, const RowBlocks &blocks);
+void emitRowBlocks(VectorCode &code, const KernelBody &body, const RowBlocks &blocks);
 
 } // namespace heddle
 

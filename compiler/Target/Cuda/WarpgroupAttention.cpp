@@ -257,7 +257,8 @@ WarpgroupAttention::State WarpgroupAttention::next(Value first, State state) {
   const Stage later = {code.select(isLast, state.stage.number, after.number),
                        code.select(isLast, state.stage.parity, after.parity)};
   stages.awaitFull(later);
-  // So that the emulated device sees numbers that were computed of the products of keys.
+  // The fence also takes numbers that were computed from products of keys: the emulated device
+  // checks its registers.
   llvm::append_range(registers, state.softmax.sums);
   registers = warpgroups.fenceRegisters(registers);
   const auto wordsBegin = registers.begin() + sumCount();

@@ -58,7 +58,7 @@ public:
   mlir::Value permuted(mlir::Value row, mlir::Value part, int64_t rowBytes);
   /// Returns the words of eight numbers, rounded to bf16: a part of a row.
   llvm::SmallVector<mlir::Value> partOf(mlir::ValueRange numbers);
-  /// Stores them.
+  /// Stores eight numbers, rounded to bf16, as a part of a row.
   void storePart(mlir::ValueRange numbers, mlir::Value offset);
 
   // --- products: all threads of a warpgroup call these together.

@@ -23,7 +23,6 @@
 #include "compiler/Target/Cuda/StageRing.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -78,9 +77,9 @@ struct Tile {
 /// The tiles of a block, whose code is being emitted.
 class TileCode {
 public:
-  /// `rounded` is where the rows of the launch are in blocks; null if the tiles round them.
+  /// With `mayBeRounded`, another kernel may have rounded the rows of the launch.
   TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product, const KernelBody &body,
-           Value rounded);
+           bool mayBeRounded);
   void emit();
 
 private:
@@ -93,18 +92,20 @@ private:
   int64_t ahead() const { return llvm::divideCeilSigned(loads(), 2); }
   Value slabCount();
   Value stageBegin(Value stage);
-  /// The bytes of a stage that are copied.
-  int64_t copiedBytes() const { return tile.weightsBytes() + (rounded ? tile.rowsBytes() : 0); }
+  /// Eight steps of a panel, or all of a slab, that a lane copies; and the lanes that copy weights.
+  int64_t copiedSteps() const { return tile.panels == 1 ? 1 : tile.rowParts(); }
+  int64_t copiers() const { return copiedSteps() * tile.panels; }
 
   void begin();
   SmallVector<Value> loadPart(int64_t number, Value slab);
   void storePart(ValueRange loaded, int64_t number, Value stage);
-  void copyWeights(Value slab, Value stage);
-  void copyRows(Value slab, Value stage);
+  void copyWeights(Value slab, Value stage, int64_t expectedBytes);
+  void copyRows(Value slab, Value stage, Value from);
   SmallVector<Value> fill(Value slab, const Stage &stage, ValueRange loaded);
   void overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile);
   Stage produce(const Stage &first);
-  Stage copy(const Stage &first);
+  Stage copy(const Stage &first, Value rounded);
+  void fillStages();
   SmallVector<Value> multiply(Value slab, Value stage, ValueRange sums);
   std::pair<Stage, SmallVector<Value>> sums(const Stage &first);
   Value consumerWarp();
@@ -122,7 +123,7 @@ private:
   /// The part of the product that belongs to the current tile.
   TiledProduct product;
   const KernelBody &body;
-  const Value rounded;
+  const bool mayBeRounded;
   /// The thread's warpgroup and its place there; the part of rows that it loads, and the first row.
   Value warpgroup, inWarpgroup, ownPart, ownRow;
 };
@@ -134,9 +135,9 @@ static constexpr Tile kMany = {128, 4, 4, 64};
 static constexpr Tile kFew = {64, 1, 8, 64};
 /// Up to here, the larger tile gives too few tiles for all multiprocessors.
 static constexpr int64_t kFewRows = 256;
-/// Tiles of a group, which have different rows and one panel: the blocks that run at once compute
-/// about half as many panels, so that they read as few rows and weights as possible for the first
-/// time.
+/// Tiles of rows that come together, with all columns. The blocks of a GPU, about 130, then compute
+/// half as many tiles of columns at a time, and read few rows and weights that are not in the
+/// second-level cache yet.
 static constexpr int64_t kTilesOfGroup = 16;
 
 /// Returns a tile for a product with `k` steps, whose slabs have no remainder.
@@ -161,14 +162,15 @@ BlockWork warpgroupWork(int64_t k) {
 }
 
 RoundedLaunches warpgroupRounds(int64_t n, int64_t k) {
-  return roundedLaunches(n, k, tileOf(k, /*isFew=*/false).slab);
+  return worthRounding(n, {k, tileOf(k, /*isFew=*/false).slab});
 }
 
 TileCode::TileCode(BlockCode &block, const Tile &tile, const TiledProduct &product,
-                   const KernelBody &body, Value rounded)
+                   const KernelBody &body, bool mayBeRounded)
     : block(block), code(block.code), warpgroups(block),
       stages(warpgroups, tile.stages, tile.mbarriersBegin()), tile(tile), product(product),
-      body(body), rounded(rounded), warpgroup(code.divide(block.thread, kWarpgroupThreads)),
+      body(body), mayBeRounded(mayBeRounded),
+      warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)),
       ownPart(code.remainder(inWarpgroup, tile.rowParts())),
       ownRow(code.divide(inWarpgroup, tile.rowParts())) {}
@@ -187,9 +189,13 @@ Value TileCode::stageBegin(Value stage) { return code.multiply(stage, tile.stage
 
 void TileCode::begin() {
   // All threads of the producer arrive when they have stored rows, and one of them with the bytes
-  // that are copied. One lane of each warp that multiplies arrives.
-  stages.create(warpgroups.constant(rounded ? 1 : kWarpgroupThreads + 1),
-                warpgroups.constant(tile.consumers() * kWarpgroupThreads / kWarpLanes));
+  // that are copied: it alone if all are. One lane of each warp that multiplies arrives.
+  Value fills = warpgroups.constant(kWarpgroupThreads + 1);
+  if (mayBeRounded) {
+    fills =
+        code.select(isNull(code, roundedRows(code, body.arguments)), fills, warpgroups.constant(1));
+  }
+  stages.create(fills, warpgroups.constant(tile.consumers() * kWarpgroupThreads / kWarpLanes));
   // Bulk copies arrive at mbarriers.
   warpgroups.fenceProxies();
   block.barrier();
@@ -225,15 +231,16 @@ void TileCode::storePart(ValueRange loaded, int64_t number, Value stage) {
   warpgroups.storePart(numbers, code.add(stageBegin(stage), place));
 }
 
-/// Starts to copy the weights of a slab. The last panel is copied again in place of panels past the
-/// end. If there are several panels, the lanes of a warp copy eight steps of one each.
-void TileCode::copyWeights(Value slab, Value stage) {
-  const int64_t steps = tile.panels == 1 ? 1 : tile.rowParts();
+/// Starts to copy the weights of a slab to a stage that expects so many bytes. The last panel is
+/// copied again in place of panels past the end. If there are several panels, the lanes of a warp
+/// copy eight steps of one each.
+void TileCode::copyWeights(Value slab, Value stage, int64_t expectedBytes) {
+  const int64_t steps = copiedSteps();
   const int64_t bytes = tile.weightsBytes() / tile.panels / steps;
   assert(steps * tile.panels <= kWarpLanes && "a warp begins all copies of a stage");
   code.when(code.equal(block.thread, code.integer(0)),
-            [&] { warpgroups.arriveExpecting(stages.full(stage), copiedBytes()); });
-  code.when(code.less(block.thread, code.integer(steps * tile.panels)), [&] {
+            [&] { warpgroups.arriveExpecting(stages.full(stage), expectedBytes); });
+  code.when(code.less(block.thread, code.integer(copiers())), [&] {
     Value inTile = code.divide(block.thread, steps), step = code.remainder(block.thread, steps);
     Value panel =
         code.smaller(code.add(product.firstPanel, inTile), code.subtract(product.endPanel, 1));
@@ -249,7 +256,7 @@ void TileCode::copyWeights(Value slab, Value stage) {
 
 /// Starts to copy the rows of a slab, a block by each of the first lanes. The last block is copied
 /// again in place of blocks past the end.
-void TileCode::copyRows(Value slab, Value stage) {
+void TileCode::copyRows(Value slab, Value stage, Value from) {
   const RowBlocks blocks = {product.k, tile.slab};
   code.when(code.less(block.thread, code.integer(tile.rows / RowBlocks::rows)), [&] {
     const KernelArguments &launch = body.arguments;
@@ -257,7 +264,7 @@ void TileCode::copyRows(Value slab, Value stage) {
     Value count = code.divideUp(code.subtract(launch.rowEnd, launch.rowBegin), RowBlocks::rows);
     Value number = code.smaller(code.add(before, block.thread), code.subtract(count, 1));
     Value to = code.add(stageBegin(stage), code.multiply(block.thread, blocks.blockBytes()));
-    warpgroups.copyBulk(to, blocks.blockAt(code, rounded, number, slab), blocks.blockBytes(),
+    warpgroups.copyBulk(to, blocks.blockAt(code, from, number, slab), blocks.blockBytes(),
                         stages.full(stage));
   });
 }
@@ -271,7 +278,7 @@ SmallVector<Value> TileCode::fill(Value slab, const Stage &stage, ValueRange loa
     llvm::append_range(rest, loadPart(number, slab));
   }
   stages.awaitEmpty(stage);
-  copyWeights(slab, stage.number);
+  copyWeights(slab, stage.number, tile.weightsBytes());
   for (int64_t number = 0; number < ahead(); ++number) {
     storePart(loaded.slice(static_cast<size_t>(2 * number), 2), number, stage.number);
     llvm::append_range(result, loadPart(number, next));
@@ -303,15 +310,16 @@ Stage TileCode::produce(const Stage &first) {
   return {last[0], last[1]};
 }
 
-/// Does the same with rows that are rounded already, in one warp.
-Stage TileCode::copy(const Stage &first) {
+/// Does the same with rows that are rounded already. Each of the threads copies weights of every
+/// slab, so none can be a phase behind the others.
+Stage TileCode::copy(const Stage &first, Value rounded) {
   const SmallVector<Value> last =
       code.loop(code.integer(0), slabCount(), 1, {first.number, first.parity},
                 [&](Value slab, ValueRange carried) {
                   const Stage stage = {carried[0], carried[1]};
                   stages.awaitEmpty(stage);
-                  copyWeights(slab, stage.number);
-                  copyRows(slab, stage.number);
+                  copyWeights(slab, stage.number, tile.weightsBytes() + tile.rowsBytes());
+                  copyRows(slab, stage.number, rounded);
                   const Stage next = stages.after(stage);
                   return SmallVector<Value>{next.number, next.parity};
                 });
@@ -465,44 +473,41 @@ void TileCode::overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile)
             });
 }
 
+void TileCode::fillStages() {
+  auto rounding = [&] { overTiles([&](const Stage &first) { return produce(first); }); };
+  if (!mayBeRounded) {
+    rounding();
+    return;
+  }
+  Value rounded = roundedRows(code, body.arguments);
+  code.when(isNull(code, rounded), rounding, [&] {
+    code.when(code.less(block.thread, code.integer(copiers())),
+              [&] { overTiles([&](const Stage &first) { return copy(first, rounded); }); });
+  });
+}
+
 void TileCode::emit() {
   begin();
-  auto fillStages = [&] {
-    if (!rounded) {
-      overTiles([&](const Stage &first) { return produce(first); });
-      return;
-    }
-    code.when(code.less(block.thread, code.integer(kWarpLanes)),
-              [&] { overTiles([&](const Stage &first) { return copy(first); }); });
-  };
-  code.when(code.equal(warpgroup, code.integer(0)), fillStages, [&] {
-    code.when(code.less(warpgroup, code.integer(tile.consumers() + 1)),
-              [&] { overTiles([&](const Stage &first) { return consume(first); }); });
-  });
+  code.when(
+      code.equal(warpgroup, code.integer(0)), [&] { fillStages(); },
+      [&] {
+        code.when(code.less(warpgroup, code.integer(tile.consumers() + 1)),
+                  [&] { overTiles([&](const Stage &first) { return consume(first); }); });
+      });
   // Shared memory and mbarriers end with the block, which is the end of this function.
 }
 
 void emitWarpgroupTiles(BlockCode &block, const TiledProduct &product, const KernelBody &body) {
   VectorCode &code = block.code;
   Value rows = code.subtract(body.arguments.rowEnd, body.arguments.rowBegin);
-  auto emit = [&](bool isFew, Value rounded) {
+  auto emit = [&](bool isFew) {
+    const bool mayBeRounded = !isFew && warpgroupRounds(product.n, product.k).from != 0;
     const Tile tile = tileOf(product.k, isFew);
-    TileCode(block, tile, product, body, rounded).emit();
-  };
-  auto emitMany = [&] {
-    if (warpgroupRounds(product.n, product.k).from == 0) {
-      emit(/*isFew=*/false, /*rounded=*/{});
-      return;
-    }
-    Value memory = roundedRows(code, body.arguments);
-    Value address = LLVM::PtrToIntOp::create(code.builder, code.location, code.i64, memory);
-    code.when(
-        code.equal(address, code.integer(0)), [&] { emit(/*isFew=*/false, /*rounded=*/{}); },
-        [&] { emit(/*isFew=*/false, memory); });
+    TileCode(block, tile, product, body, mayBeRounded).emit();
   };
   code.when(
-      code.less(rows, code.integer(kFewRows + 1)), [&] { emit(/*isFew=*/true, /*rounded=*/{}); },
-      emitMany);
+      code.less(rows, code.integer(kFewRows + 1)), [&] { emit(/*isFew=*/true); },
+      [&] { emit(/*isFew=*/false); });
 }
 
 } // namespace heddle

@@ -32,7 +32,7 @@ namespace heddle {
 
 inline constexpr int64_t kWordBytes = sizeof(uint32_t);
 /// Elements of a row that a thread loads at once, and words per row of a matrix of ldmatrix.
-inline constexpr int64_t kTogether = 4, kPartWords = kSharedAlignment / kWordBytes;
+inline constexpr int64_t kTogether = kNumbersTogether, kPartWords = kSharedAlignment / kWordBytes;
 
 /// Adjacent columns that a warp multiplies at once: lane group `g` has `width` columns from first +
 /// width * g on.

@@ -8,6 +8,7 @@
 #include "runtime/Device/Cuda/CudaDevice.h"
 #include "runtime/Device/Cuda/LaunchGraphs.h"
 #include "runtime/Device/Cuda/LaunchRecord.h"
+#include "runtime/Device/Cuda/LaunchShapes.h"
 #include "runtime/Device/Cuda/PinnedRing.h"
 
 #include "base/Utf8.h"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <fmt/format.h>
 #include <utility>
@@ -40,10 +40,6 @@ static constexpr uint64_t usualRecordBytes = uint64_t(256) << 10;
 /// The largest number of callers per multiprocessor, and a limit for their scratch memory.
 static constexpr uint64_t callersOfMultiprocessor = 512;
 static constexpr uint64_t usualScratch = uint64_t(256) << 20;
-/// The largest memory for partial results of a launch.
-static constexpr uint64_t mostPartials = uint64_t(256) << 20;
-/// The largest memory for the rounded rows of a launch.
-static constexpr uint64_t mostRounded = uint64_t(256) << 20;
 
 uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu) {
   const uint64_t most = static_cast<uint64_t>(gpu.multiprocessors) * callersOfMultiprocessor;
@@ -116,7 +112,6 @@ private:
 
   Mark &markOf(StartedRun run) { return marks[static_cast<uint64_t>(run) % marks.size()]; }
   bool keep(const Status &status);
-  unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t columns) const;
   HeddleSections sectionsOf(const CudaKernel &kernel, const Launch &launch);
   HeddleRoundedRows roundedOf(const CudaKernel &kernel, const Launch &launch);
   bool makeRoom(uint64_t bytes);
@@ -318,73 +313,21 @@ void CudaStream::copy(std::span<const CopiedRows> list) {
 
 // --- Launches ----------------------------------------------------------------------------------
 
-/// Returns the number of rows that a grid is sized for: steps with different row counts have the
-/// same sequence of launches if this number is equal. Blocks take every n-th piece of work, so
-/// surplus blocks end at once.
-static int64_t bucketOf(int64_t rows) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
-}
-
-/// Returns the number of blocks of a launch: at most those that run at the same time, have work,
-/// and have scratch memory. A block whose threads cooperate is one caller, without scratch memory.
-/// There may be more such blocks than pieces of work; surplus ones end at once.
-unsigned CudaStream::blocksOf(const CudaKernel &kernel, const Launch &launch,
-                              int64_t columns) const {
-  const int64_t step = std::max<int64_t>(launch.rowTile, 1);
-  const int64_t rows = bucketOf(launch.rows.end - launch.rows.begin);
-  const int64_t pieces = (rows + step - 1) / step * columns;
-  const int64_t threads = kernel.threads;
-  if (kernel.isTogether()) {
-    return static_cast<unsigned>(std::min<int64_t>(pieces, kernel.mostBlocks));
-  }
-  int64_t most = std::min<int64_t>((pieces + threads - 1) / threads, kernel.mostBlocks);
-  if (launch.scratch != 0) {
-    const uint64_t callers = scratchBytes(launch.scratch) / launch.scratch;
-    most = std::min(most, static_cast<int64_t>(callers) / threads);
-  }
-  return static_cast<unsigned>(most);
-}
-
-/// Returns into how many sections a launch divides the keys of its rows, if these could not
-/// otherwise occupy the GPU, and where partial results go. It has the same bits either way.
+/// Returns into how many sections a launch divides the keys of its rows, and where partial results
+/// go. Without memory for them there is one.
 HeddleSections CudaStream::sectionsOf(const CudaKernel &kernel, const Launch &launch) {
-  const HeddleSections undivided = {1, nullptr};
-  const int64_t columns = launch.columns.end;
-  const int64_t rows = bucketOf(launch.rows.end - launch.rows.begin);
-  if (kernel.sectionKeys == 0 || launch.finish != nullptr || launch.columns.begin != 0 ||
-      rows * columns >= kernel.mostBlocks) {
-    return undivided;
-  }
-  int64_t longest = 0;
-  for (uint32_t i = 0; i < kernel.spaces; ++i) {
-    longest = std::max(longest, launch.context->spaces[i]->longest);
-  }
-  // A power of two, so that a graph is used again while sentences grow.
-  const int64_t count = bucketOf((longest + kernel.sectionKeys - 1) / kernel.sectionKeys);
-  const uint64_t rowBytes = static_cast<uint64_t>(columns * count) * kernel.partialBytes;
-  const uint64_t bytes = static_cast<uint64_t>(rows) * rowBytes;
-  if (longest <= kernel.sectionKeys || bytes > mostPartials || !grow(partials, bytes).ok()) {
-    return undivided;
-  }
-  // Partial results are numbered by row, of which the launch has those from its first on.
-  const uint64_t before = static_cast<uint64_t>(launch.rows.begin) * rowBytes;
-  return {count, reinterpret_cast<void *>(addressOf(partials.data()) - before)};
+  const SectionMemory sections = sectionMemory(kernel, launch);
+  return sections.count == 1 || !grow(partials, sections.bytes).ok()
+             ? HeddleSections{1, nullptr}
+             : HeddleSections{sections.count, reinterpret_cast<void *>(addressOf(partials.data()) -
+                                                                       sections.before)};
 }
 
-/// Returns where the rows of a launch are rounded before, if it has enough of them. It has the same
-/// bits either way.
+/// Returns where a separate kernel rounds the rows of a launch first; null if the launch does it
+/// itself, as it does without memory for them.
 HeddleRoundedRows CudaStream::roundedOf(const CudaKernel &kernel, const Launch &launch) {
-  const HeddleRoundedRows none = {nullptr};
-  const int64_t rows = launch.rows.end - launch.rows.begin;
-  if (kernel.roundedFrom == 0 || rows < kernel.roundedFrom) {
-    return none;
-  }
-  // A power of two of rows, so that batches of similar sizes use the same memory.
-  const auto stored = static_cast<uint64_t>(bucketOf(std::max<int64_t>(rows, HEDDLE_ROUNDED_ROWS)));
-  const uint64_t bytes = stored * kernel.roundedBytes;
-  // Without memory for it, the launch rounds its rows itself.
-  return bytes <= mostRounded && grow(rounded, bytes).ok() ? HeddleRoundedRows{rounded.data()}
-                                                           : none;
+  const uint64_t bytes = roundedMemory(kernel, launch);
+  return {bytes != 0 && grow(rounded, bytes).ok() ? rounded.data() : nullptr};
 }
 
 void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
@@ -394,9 +337,9 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   }
   const auto *const kernel = static_cast<const CudaKernel *>(launch.kernel);
   const HeddleSections sections = sectionsOf(*kernel, launch);
-  const HeddleRoundedRows rows = roundedOf(*kernel, launch);
+  const HeddleRoundedRows roundedRows = roundedOf(*kernel, launch);
   const bool isDivided = sections.count > 1;
-  const auto *const before = rows.rows == nullptr ? nullptr : kernel->round.get();
+  const auto *const before = roundedRows.rows == nullptr ? nullptr : kernel->round.get();
   const auto *const next =
       isDivided ? kernel->merge.get() : static_cast<const CudaKernel *>(launch.finish);
   const uint64_t bytes = recordBytes(*kernel, next != nullptr);
@@ -407,12 +350,15 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
   const uint64_t offset = records.size();
   records.resize(offset + bytes);
   const int64_t columns = launch.columns.end - launch.columns.begin;
-  recorded.push_back({kernel, before, next, blocksOf(*kernel, launch, columns * sections.count),
-                      before == nullptr ? 0 : blocksOf(*before, launch, 1),
-                      next == nullptr ? 0 : blocksOf(*next, launch, isDivided ? columns : 1),
-                      offset});
+  const auto blocks = [&](const CudaKernel *each, int64_t ofColumns) {
+    return each == nullptr ? 0
+                           : blocksOf(*each, launch, ofColumns,
+                                      launch.scratch == 0 ? 0 : scratchBytes(launch.scratch));
+  };
+  recorded.push_back({kernel, before, next, blocks(kernel, columns * sections.count),
+                      blocks(before, 1), blocks(next, isDivided ? columns : 1), offset});
   recordedTimes.push_back(time);
-  writeRecord(launch, *kernel, sections, rows, records.data() + offset,
+  writeRecord(launch, *kernel, sections, roundedRows, records.data() + offset,
               addressOf(recordMemory.data()) + offset);
 }
 

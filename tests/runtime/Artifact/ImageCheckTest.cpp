@@ -123,15 +123,15 @@ static const Case cases[] = {
      [](auto &m) { m.kernels[3].launches[1] = {LaunchUnit::None, 0, 0, 0, 0, 0, 64}; },
      "sections of 0 keys and rounded rows of 64 bytes for a target without images"},
     {"roundedWithoutRows", [](auto &m) { launch(m) = {LaunchUnit::Caller, 64, 16, 0, 0, 0, 64}; },
-     "rows of 64 bytes that are rounded before launches of 0 rows, sections of 0 keys and 16 bytes "
+     "rows of 64 bytes that are rounded for launches of 0 rows, sections of 0 keys and 16 bytes "
      "of shared memory, expected no sections, shared memory, and a multiple of 32 up to 1048576 "
      "bytes"},
     {"roundedWithoutBytes",
      [](auto &m) { launch(m) = {LaunchUnit::Caller, 64, 16, 0, 0, 1024, 0}; },
-     "rows of 0 bytes that are rounded before launches of 1024 rows"},
+     "rows of 0 bytes that are rounded for launches of 1024 rows"},
     {"roundedInSections",
      [](auto &m) { launch(m) = {LaunchUnit::Caller, 64, 16, 1024, 8, 1024, 64}; },
-     "rows of 64 bytes that are rounded before launches of 1024 rows, sections of 1024 keys"},
+     "rows of 64 bytes that are rounded for launches of 1024 rows, sections of 1024 keys"},
     {"roundedByThreads", [](auto &m) { launch(m) = {LaunchUnit::Caller, 64, 0, 0, 0, 1024, 64}; },
      "sections of 0 keys and 0 bytes of shared memory"},
     {"roundedOdd", [](auto &m) { launch(m) = {LaunchUnit::Caller, 64, 16, 0, 0, 1024, 48}; },

@@ -14,7 +14,7 @@
 
 // REPORT: sm_90a: by warpgroups, in tiles of 128 x 192, up to 256 rows of 64 x 48
 // REPORT: sm_90a: not by warpgroups: its k, 24, is no multiple of 16
-// REPORT: sm_90a: by warpgroups, in tiles of 128 x 192, up to 256 rows of 64 x 48; from 4096 rows on, rows are rounded before
+// REPORT: sm_90a: by warpgroups, in tiles of 128 x 192, up to 256 rows of 64 x 48; launches of at least 32741 rows round them in a separate kernel first
 
 transformer.parameter @f : tensor<100x96xf32> from "f"
 transformer.parameter @w : tensor<100x96xbf16> = convert(@f)
@@ -83,15 +83,16 @@ dataflow.kernel @short : (!s, !v) -> !y computes #dataflow.contract<n = 100, k =
 // CHECK-NOT: wgmma
 // CHECK: nvvm.mma.sync
 
-// The third tile of a wide product, whose rows another kernel has rounded: one arrival fills a stage.
+// A wide product, whose rows a separate kernel may have rounded: then one warp copies them.
 dataflow.kernel @wide : (!x, !u) -> !z computes #dataflow.contract<n = 2304, k = 96, arithmetic = bf16> {
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
 // CHECK: func.func @wide.sm_90a(
 // CHECK: wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16
-// CHECK: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16
-// CHECK: nvvm.mbarrier.init
+// The producer of the large tile, which rounds or copies.
+// CHECK: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK: nvvm.convert.f32x2.to.bf16x2
 // CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
 // CHECK-NOT: nvvm.convert.f32x2.to.bf16x2
 // CHECK-COUNT-2: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16
