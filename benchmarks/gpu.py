@@ -6,10 +6,12 @@
     gpu.py run FOLDER [--write]                                        checks and measures on this machine's GPU
 
 `./dev gpu` does both. The folder may be carried to a machine that has a GPU and no compiler: `run`
-needs Python and the driver. First comes what kernels to come rest on: that tensor cores give an
-element the same bits wherever it is (wgmma.py). Every model of tests/oracles runs on the CPU and on the GPU; the largest
-difference is printed, and each sentence must have the same bits alone as in its batch. Then come the
-times, beside PyTorch where it is installed, and a run under compute-sanitizer where that is.
+needs Python and the driver. First comes what kernels rest on: that tensor cores give an element the
+same bits wherever it is (wgmma.py). Every model of tests/oracles runs on the CPU and on the GPU; the
+largest difference is printed, and each sentence must have the same bits alone as in its batch. Some
+models also run with the code for older GPUs, and are compared with what the emulated GPU of the tests
+computes: in f32 the bits must be equal. Then come the times, beside PyTorch where it is installed, the
+goals (gpu_goals.py), and a run under compute-sanitizer where that is.
 """
 
 import argparse
@@ -28,12 +30,17 @@ from array import array
 from datetime import date
 from pathlib import Path
 
+import gpu_goals
 import wgmma
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance-gpu.md"
 BEGIN, END = "<!-- gpu: begin -->", "<!-- gpu: end -->"
-TARGETS = "x86-64-v3,sm_80"
+TARGETS = "x86-64-v3,sm_80,sm_90a"
+# Products and attention of bf16 have other kernels for Hopper: there, both are checked.
+OLDER = "sm_80"
+# Precisions whose sums the emulated GPU rounds as a real one does.
+EXACT = {None, "int8", "int4", "int8-weights"}
 # Sums of f32 in another order: what the models of tests/oracles may differ by, relative to the
 # largest number of an output.
 BOUND = 1e-4
@@ -146,14 +153,21 @@ def inputs_of(folder):
 
 
 def make(options):
+    # Models have kernels in common: at least those that measure a GPU.
+    with tempfile.TemporaryDirectory() as code:
+        make_folder(options, ["--code-cache", code])
+
+
+def make_folder(options, caching):
     folder = options.folder
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "lib").mkdir(parents=True)
     shutil.copy(options.heddle, folder / "heddle")
     shutil.copy(Path(__file__), folder / "gpu.py")
-    shutil.copy(Path(wgmma.__file__), folder / "wgmma.py")
+    for module in (wgmma, gpu_goals):
+        shutil.copy(Path(module.__file__), folder / Path(module.__file__).name)
     copy_libraries(options.heddle, folder / "lib")
-    extra = [f"--ptxas={options.ptxas}"] if options.ptxas else []
+    extra = [*caching, *([f"--ptxas={options.ptxas}"] if options.ptxas else [])]
 
     def build(source, binary, *more):
         subprocess.run([options.heddlec, source, "-o", folder / binary, f"--target={TARGETS}",
@@ -174,6 +188,34 @@ def make(options):
     if not options.models:
         build(ROOT / "examples" / "dates" / "model", "dates.so")
         shutil.copy(ROOT / "examples" / "dates" / "page.txt", folder / "dates.txt")
+    if options.emulated:
+        emulate(options, folder, [name for name, _ in models if name in NARROW], caching)
+    if not options.no_goals:
+        gpu_goals.make(folder, build, options)
+
+
+def emulate(options, folder, names, caching):
+    """What the emulated GPU of the tests computes of some models, in all their precisions."""
+    results = folder / "emulated"
+    results.mkdir()
+    paths = dict(model_folders(names))
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(options.emulator))
+    for name in names:
+        for precision in [None, *NARROW[name]]:
+            own = named(name, precision)
+            say(f"computing {own} on the emulated GPU")
+            with tempfile.TemporaryDirectory() as work:
+                # The tests make the folder for the emulated GPU already.
+                is_made = options.emulated == options.heddlec
+                binary = folder / f"{own}.so" if is_made else Path(work) / "model.so"
+                narrow = [f"--precision={precision}"] if precision else []
+                if not is_made:
+                    subprocess.run([options.emulated, paths[name], "-o", binary, f"--target={TARGETS}",
+                                    *caching, *narrow], check=True)
+                for target in targets_of(own, "sm_90a"):
+                    subprocess.run([options.heddle, "run", binary, "--inputs", folder / f"{own}.safetensors",
+                                    "--outputs", results / f"{own}.{target}.safetensors", "--device", "cuda",
+                                    "--isa", target], check=True, env=environment)
 
 
 # --- running on the GPU ----------------------------------------------------------------------
@@ -196,35 +238,61 @@ class Folder:
             raise OSError(f"heddle {' '.join(map(str, arguments))}: {done.stderr.strip()}")
         return done.stdout
 
-    def outputs(self, name, tensors, device):
+    def outputs(self, name, tensors, device, *more):
         given, found = self.work / "inputs.safetensors", self.work / "outputs.safetensors"
         write_tensors(given, tensors)
         self.heddle("run", self.path / f"{name}.so", "--inputs", given, "--outputs", found,
-                    "--device", device)
+                    "--device", device, *more)
         return read_tensors(found)
+
+
+def named(model, precision):
+    return f"{model}-{precision}" if precision else model
+
+
+def targets_of(name, best):
+    """The targets with which a model is checked on a GPU, the best first."""
+    return [best, OLDER] if narrow_precision(name) == "bf16" and best != OLDER else [best]
+
+
+def beside_emulated(folder, name, target, ours):
+    """How results differ from those of the emulated GPU, and what is wrong; empty texts without these."""
+    path = folder.path / "emulated" / f"{name}.{target}.safetensors"
+    if not path.exists():
+        return "", ""
+    theirs = read_tensors(path)
+    if all(ours[output][2] == tensor[2] for output, tensor in theirs.items()):
+        return "same bits", ""
+    worst = max(difference(ours[output], tensor) for output, tensor in theirs.items())
+    precision = narrow_precision(name)
+    if precision in EXACT:
+        return f"{worst:.1e}", "has other bits than on the emulated GPU"
+    bound = NARROW_BOUNDS[precision]
+    return f"{worst:.1e}", "" if worst <= bound else f"differs by {worst:.1e} from the emulated GPU"
 
 
 def narrow_precision(name):
     """The precision that a name ends with, of a model that is checked in it as well; else None."""
     return next((precision for model, precisions in NARROW.items() for precision in precisions
-                 if name == f"{model}-{precision}"), None)
+                 if name == named(model, precision)), None)
 
 
-def check_model(folder, name):
-    """The largest difference to the CPU, and how many sentences have other bits alone."""
+def check_model(folder, name, target):
+    """The largest difference to the CPU, how many sentences have other bits alone, and how results
+    differ from those of the emulated GPU."""
     tensors = read_tensors(folder.path / f"{name}.safetensors")
-    ours, theirs = (folder.outputs(name, tensors, device) for device in ("cuda", "cpu"))
+    ours, theirs = folder.outputs(name, tensors, "cuda", "--isa", target), folder.outputs(name, tensors, "cpu")
     worst = max(difference(ours[output], theirs[output]) for output in theirs)
     sentences = next(iter(tensors.values()))[1][0]
     different = sentences // REPEATED if narrow_precision(name) else sentences
     changed = 0
     for index in range(different):
         alone = folder.outputs(name, {key: row(value, index) for key, value in tensors.items()},
-                               "cuda")
+                               "cuda", "--isa", target)
         changed += sum(any(cropped(row(ours[output], place), value[1]) != value[2]
                            for output, value in alone.items() if value[1][0] == 1)
                        for place in range(index, sentences, different))
-    return worst, sentences, changed
+    return worst, sentences, changed, *beside_emulated(folder, name, target, ours)
 
 
 def cropped(tensor, shape):
@@ -237,23 +305,28 @@ def cropped(tensor, shape):
                     for index in range(shape[0]))
 
 
-def check(folder):
-    """Rows of a table, and what went wrong."""
-    rows, wrong = [["model", "largest difference to the CPU", "same bits alone"], ["---"] * 3], []
-    for inputs in sorted(folder.path.glob("*.safetensors")):
-        name = inputs.stem
+def check(folder, best):
+    """Rows of a table, and what went wrong. `best` is the target that the GPU runs."""
+    head = ["model", "largest difference to the CPU", "same bits alone", "beside the emulated GPU"]
+    rows, wrong = [head, ["---"] * len(head)], []
+    checks = [(inputs.stem, target) for inputs in sorted(folder.path.glob("*.safetensors"))
+              for target in targets_of(inputs.stem, best)]
+    for name, target in checks:
+        own = name if target == best else f"{name}, {target}"
         try:
-            worst, sentences, changed = check_model(folder, name)
+            worst, sentences, changed, emulated, problem = check_model(folder, name, target)
         except (OSError, subprocess.TimeoutExpired) as error:
-            rows.append([name, "failed", ""])
-            wrong.append(f"{name}: {error}")
+            rows.append([own, "failed", "", ""])
+            wrong.append(f"{own}: {error}")
             continue
         bound = NARROW_BOUNDS.get(narrow_precision(name), BOUND)
         if not worst <= bound:
-            wrong.append(f"{name}: differs by {worst:.1e} from the CPU, expected at most {bound}")
+            wrong.append(f"{own}: differs by {worst:.1e} from the CPU, expected at most {bound}")
         if changed:
-            wrong.append(f"{name}: {changed} of {sentences} sentences have other bits alone")
-        rows.append([name, f"{worst:.1e}", f"{sentences - changed} of {sentences}"])
+            wrong.append(f"{own}: {changed} of {sentences} sentences have other bits alone")
+        if problem:
+            wrong.append(f"{own}: {problem}")
+        rows.append([own, f"{worst:.1e}", f"{sentences - changed} of {sentences}", emulated])
     if (folder.path / "dates.so").exists():
         def answers(*options):
             return folder.heddle("generate", folder.path / "dates.so", "--input",
@@ -264,7 +337,7 @@ def check(folder):
                 ("4 beams", ["cuda", "--beam", 4], ["cuda", "--beam", 4, "--no-run-ahead"],
                  "the host's")):
             same = answers("--device", *ours) == answers("--device", *theirs)
-            rows.append([f"dates, {what}", "", f"{whose} answers" if same else "other answers"])
+            rows.append([f"dates, {what}", "", f"{whose} answers" if same else "other answers", ""])
             if not same:
                 wrong.append(f"dates, {what}: other answers than {whose}")
     return rows, wrong
@@ -357,14 +430,14 @@ def markdown(rows):
 
 
 def device_line(folder):
-    """What `heddle info` says of the GPU."""
+    """What `heddle info` says of the GPU, and the target that it runs."""
     binary = next(iter(sorted(folder.path.glob("*.so"))), None)
     if binary is None:
         fail(f"'{folder.path}' has no models")
     info = json.loads(folder.heddle("info", binary, "--json"))
     for device in info["devices"]:
         if device["device"].startswith("cuda"):
-            return f"{device['description']}, target {device['target']}"
+            return f"{device['description']}, target {device['target']}", device["target"]
     fail(f"no GPU: {info.get('no_gpu', 'heddle info names none')}")
 
 
@@ -396,12 +469,12 @@ def run(options):
         fail(f"'{options.folder}' has no program heddle, expected a folder that 'make' made")
     with tempfile.TemporaryDirectory() as work:
         folder = Folder(options.folder.resolve(), Path(work))
-        device = device_line(folder)
+        device, target = device_line(folder)
         roofs = roofs_line(folder)
         say(roofs)
         places, is_wrong = wgmma.line()
         say(places)
-        checked, wrong = check(folder)
+        checked, wrong = check(folder, target)
         if is_wrong:
             wrong.append(places)
         say(f"checked\n{markdown(checked)}")
@@ -410,6 +483,10 @@ def run(options):
                  markdown(checked), "\n".join(f"* {line}" for line in [places, *sanitized])]
         if not options.no_speed:
             parts.append(markdown(speed(folder)))
+        if not options.no_goals:
+            goals, failed = gpu_goals.table(folder, options.small)
+            parts.append(markdown(goals))
+            more += failed
         text = "\n\n".join(part for part in parts if part)
         print(text)
         for line in wrong + more:
@@ -429,7 +506,11 @@ def main():
     parser.add_argument("--model", help="a sentence encoder whose speed is measured")
     parser.add_argument("--precision", default="f32", help="of that encoder (f32)")
     parser.add_argument("--ptxas", help="CUDA's assembler, for machine code beside PTX")
-    parser.add_argument("--no-speed", action="store_true", help="check, without measuring")
+    parser.add_argument("--emulated", help="heddlec for the emulated GPU, whose results are compared")
+    parser.add_argument("--emulator", type=Path, help="the folder of the emulated GPU's driver")
+    parser.add_argument("--no-speed", action="store_true", help="measure no models")
+    parser.add_argument("--no-goals", action="store_true", help="make and measure nothing for the goals")
+    parser.add_argument("--small", action="store_true", help="goals of sizes for tests")
     parser.add_argument("--write", action="store_true",
                         help="put the result into docs/performance-gpu.md")
     options = parser.parse_args()
@@ -438,6 +519,8 @@ def main():
         return run(options)
     if not options.heddlec or not options.heddle:
         parser.error("make needs --heddlec and --heddle")
+    if bool(options.emulated) != bool(options.emulator):
+        parser.error("--emulated needs --emulator")
     try:
         make(options)
     except subprocess.CalledProcessError as error:

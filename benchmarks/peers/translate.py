@@ -3,7 +3,7 @@
 """Encoder-decoder speed: writes one random Transformer for both engines, then times CTranslate2.
 
     python translate.py make WORK_DIR [--size base|big] [--vocab 32000]   WORK_DIR/heddle (native checkpoint), WORK_DIR/ct2: the same weights
-    python translate.py time WORK_DIR --precision float32|int8 --threads 1 [--cases 1x1,1x4,8x1,32x1,32x4]   cases are batch x beam
+    python translate.py time WORK_DIR --precision float32|int8|float16 --threads 1 [--device cpu|cuda] [--cases 1x1,1x4,8x1,32x1,32x4]   cases are batch x beam
 
 24 source tokens, exactly 24 target tokens, so that every engine does the same work: compare target tokens per second.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 p = argparse.ArgumentParser()
 p.add_argument("what", choices=["make", "time"]); p.add_argument("work"); p.add_argument("--size", default="base"); p.add_argument("--vocab", type=int, default=32000)
-p.add_argument("--precision", default="float32", choices=["float32", "int8"]); p.add_argument("--threads", type=int, default=1); p.add_argument("--cases", default="1x1,1x4,8x1,32x1,32x4")
+p.add_argument("--precision", default="float32", choices=["float32", "int8", "float16"]); p.add_argument("--device", default="cpu", choices=["cpu", "cuda"]); p.add_argument("--threads", type=int, default=1); p.add_argument("--cases", default="1x1,1x4,8x1,32x1,32x4")
 a = p.parse_args()
 import ctranslate2
 
@@ -52,8 +52,8 @@ if a.what == "make":
     json.dump(dict(model_type="transformer", vocab_size=a.vocab, d_model=d, encoder_layers=6, decoder_layers=6, heads=h, d_ff=ff, norm="post", layer_norm_eps=1e-5, positions="sinusoidal-split",
                    max_positions=512, tie_embeddings=True, activation="relu", pad_token_id=0, bos_token_id=1, eos_token_id=2), open(os.path.join(a.work, "heddle", "config.json"), "w"), indent=2)
 else:
-    os.sched_setaffinity(0, set(range(a.threads)))
-    t = ctranslate2.Translator(os.path.join(a.work, "ct2"), device="cpu", compute_type=a.precision, intra_threads=a.threads, inter_threads=1)
+    if a.device == "cpu": os.sched_setaffinity(0, set(range(a.threads)))
+    t = ctranslate2.Translator(os.path.join(a.work, "ct2"), device=a.device, compute_type=a.precision, intra_threads=a.threads, inter_threads=1)
     rng = np.random.default_rng(1)
     for case in a.cases.split(","):
         b, beam = map(int, case.split("x"))

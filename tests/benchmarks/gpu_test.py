@@ -24,7 +24,7 @@ import gpu  # noqa: E402
 # every sentence that is alone.
 DAMAGING = """#!/bin/sh
 "$0.real" "$@" || exit $?
-case "$*" in *cuda) ;; *) exit 0 ;; esac
+case "$*" in *"--device cuda"*) ;; *) exit 0 ;; esac
 case "$1" in run) ;; *) exit 0 ;; esac
 exec python3 - "$6" <<'END'
 import json, struct, sys
@@ -48,8 +48,10 @@ class Gpu(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.made = Path(cls.temporary.name) / "made"
-        cls.run_script("make", cls.made, "--heddlec", BUILD / "tests" / "heddlec-emulated", "--heddle",
-                       BUILD / "bin" / "heddle", "--models", "bert-tiny,t5-tiny")
+        compiler = BUILD / "tests" / "heddlec-emulated"
+        cls.run_script("make", cls.made, "--heddlec", compiler, "--heddle", BUILD / "bin" / "heddle", "--models",
+                       "bert-tiny", "--emulated", compiler, "--emulator", BUILD / "tests" / "emulator",
+                       "--small", "--model", ROOT / "tests" / "oracles" / "bert-tiny")
 
     @classmethod
     def tearDownClass(cls):
@@ -68,31 +70,42 @@ class Gpu(unittest.TestCase):
         folder = Path(self.temporary.name) / "damaged"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.made, folder)
+        for path in folder.glob("*.safetensors"):
+            if path.stem not in ("bert-tiny", "bert-tiny-bf16"):
+                path.unlink()
         (folder / "heddle").rename(folder / "heddle.real")
         (folder / "heddle").write_text(DAMAGING.replace("WHEN", when).replace("BY", str(by)))
         (folder / "heddle").chmod(0o755)
-        return self.run_script("run", folder, "--no-speed")
+        return self.run_script("run", folder, "--no-speed", "--no-goals")
 
     def test_all_agrees(self):
-        done = self.run_script("run", self.made, "--no-speed")
+        done = self.run_script("run", self.made, "--no-speed", "--small")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("emulated, compute capability 9.0", done.stdout)
         # What is measured means nothing here, but all of it is there.
         rate = r"\d[\d.e+-]* T"
         self.assertRegex(done.stdout, rf"At best, measured: f32 {rate}FLOP/s, memory {rate}B/s, "
                                       rf"bf16 {rate}FLOP/s, tf32 {rate}FLOP/s, integers {rate}FLOP/s\.\n")
-        for name in ("bert-tiny", "t5-tiny"):
-            self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 4 of 4 \|")
-        for name in ("bert-tiny-bf16", "bert-tiny-tf32", "bert-tiny-tf32x3", "bert-tiny-int4",
-                     "t5-tiny-bf16", "t5-tiny-int8", "t5-tiny-tf32"):
-            self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 32 of 32 \|")
+        self.assertRegex(done.stdout, r"\| bert-tiny \| \d\.\de-0\d \| 4 of 4 \| same bits \|")
+        # Products and attention of bf16 have kernels of their own on Hopper.
+        for name in ("bert-tiny-bf16", "bert-tiny-bf16, sm_80", "bert-tiny-tf32", "bert-tiny-tf32x3",
+                     "bert-tiny-int4"):
+            self.assertRegex(done.stdout, rf"\| {name} \| \d\.\de-0\d \| 32 of 32 \| same bits \|")
+        self.assertIn("target sm_90a", done.stdout)
+        number = r"\d[\d.e+-]*"
+        for line in (rf"product 96 x 64 x 96, with bias \| {number} TFLOP/s \| not measured \| 0.9 of cuBLAS "
+                     rf"\| not measured \|",
+                     rf"attention, 8 heads of 128, 160 positions \| {number} TFLOP/s \| not measured "
+                     rf"\| 450 TFLOP/s \| missed \|",
+                     rf"encoder 1x8, beside torch.compile \| {number} ms \| not measured \| 0.08 ms \| missed \|"):
+            self.assertRegex(done.stdout, line)
         self.assertIn("wgmma: not checked, cuModuleLoadDataEx fails with 218", done.stdout)
 
     def test_experts_and_windows(self):
         folder = Path(self.temporary.name) / "experts"
         self.run_script("make", folder, "--heddlec", BUILD / "tests" / "heddlec-emulated", "--heddle",
-                        BUILD / "bin" / "heddle", "--models", "mixtral-tiny,multimodel-text")
-        done = self.run_script("run", folder, "--no-speed")
+                        BUILD / "bin" / "heddle", "--models", "mixtral-tiny,multimodel-text", "--no-goals")
+        done = self.run_script("run", folder, "--no-speed", "--no-goals")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\| mixtral-tiny \| \d\.\de-0\d \| 4 of 4 \|")
         self.assertRegex(done.stdout, r"\| multimodel-text \| \d\.\de-0\d \| 6 of 6 \|")
@@ -101,6 +114,65 @@ class Gpu(unittest.TestCase):
         done = self.damaged("True", 0.5)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "gpu: bert-tiny: differs by .* from the CPU, expected at most")
+        self.assertIn("gpu: bert-tiny: has other bits than on the emulated GPU", done.stderr)
+        self.assertRegex(done.stderr, "gpu: bert-tiny-bf16: differs by .* from the emulated GPU")
+
+    def test_goals_without_a_gpu_are_not_measured(self):
+        rows, wrong = gpu.gpu_goals.table(None, is_small=False)
+        self.assertEqual(wrong, [])
+        self.assertEqual(len(rows), 13)
+        for row in rows[2:]:
+            self.assertEqual(row[1:3], ["not measured"] * 2)
+            self.assertEqual(row[4], "not measured" if row[3] else "")
+
+    def test_goals_are_reached_or_missed(self):
+        goals = gpu.gpu_goals
+        # Milliseconds of products and attention, of encoders, and tokens per second.
+        class Measured:
+            path = Path(self.temporary.name) / "goals"
+
+            def heddle(self, *arguments):
+                if arguments[0] == "profile":
+                    kernel = "attention_8x128" if "attention" in str(arguments[1]) else "contract_1152x384"
+                    return json.dumps({"works": [{"rows": [{"kernel": kernel, "ms": 2.0},
+                                                           {"kernel": "gather_384", "ms": 50}]}]})
+                if "--cases" in arguments:
+                    return "\n".join(json.dumps({"batch": batch, "beam": beam, "tokens_per_s": 900})
+                                     for batch, beam in ((1, 1), (32, 4)))
+                return json.dumps({"shape": arguments[3], "ms": 0.07})
+
+        class Peer:
+            product = staticmethod(lambda *size: 1.9e-3 if size[0] == 8192 else None)
+            attention = staticmethod(lambda positions: 3e-3)
+            encoder = staticmethod(lambda config, shape, is_compiled: 0.2e-3 if is_compiled else None)
+
+        Measured.path.mkdir()
+        for _, steps, columns in goals.GOALS.products:
+            (Measured.path / goals.name_of_product(steps, columns)).touch()
+        for name in ("attention.so", "encoder-bf16.so", "translate.so"):
+            (Measured.path / name).touch()
+        torch, translations = goals.Torch, goals.translations
+        goals.Torch, goals.translations = Peer, lambda folder: {"1x1": 500, "32x4": 500}
+        try:
+            rows, wrong = goals.table(Measured(), is_small=False)
+        finally:
+            goals.Torch, goals.translations = torch, translations
+        self.assertEqual(wrong, [])
+        self.assertEqual([row[4] for row in rows[2:]],
+                         ["reached", *["not measured"] * 4, "reached", "reached", "", "reached", "missed", "reached"])
+        self.assertEqual(rows[2][1:3], ["550 TFLOP/s", "579 TFLOP/s"])
+
+    def test_a_goal_that_fails_is_named(self):
+        folder = Path(self.temporary.name) / "failing"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.made, folder)
+        (folder / "product-64x96.so").write_text("nothing")
+        for path in folder.glob("*.safetensors"):
+            path.unlink()
+        done = self.run_script("run", folder, "--no-speed", "--small")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "gpu: a goal: heddle profile .*product-64x96.so")
+        self.assertIn("| attention, 8 heads of 128, 160 positions |", done.stdout)
 
     def test_numbers_on_one_side_only_differ(self):
         nan, infinity = float("nan"), float("inf")
