@@ -196,21 +196,34 @@ int64_t KeptBlock::scaleAt(int64_t position, int64_t element) const {
 
 // --- a kernel ----------------------------------------------------------------------------------
 
-/// Compiles a program to the llvm dialect.
-static mlir::OwningOpRef<mlir::ModuleOp>
-compileModule(mlir::MLIRContext &context, const std::string &program, const std::string &target) {
+/// Compiles a program to the llvm dialect, with or without the kernels that measure a GPU.
+static mlir::OwningOpRef<mlir::ModuleOp> compileModule(mlir::MLIRContext &context,
+                                                       const std::string &program,
+                                                       const std::string &target, bool hasRoofs) {
   registerDialects(context);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(program, &context);
   PipelineOptions options;
   options.targets = {target};
-  mlir::PassManager manager(&context);
-  buildPhase(manager, Phase::Kernels, options);
-  buildPhase(manager, Phase::Llvm, options);
-  EXPECT_TRUE(module && succeeded(manager.run(*module))) << program;
+  const auto run = [&](Phase phase) {
+    mlir::PassManager manager(&context);
+    buildPhase(manager, phase, options);
+    EXPECT_TRUE(module && succeeded(manager.run(*module))) << program;
+  };
+  run(Phase::Kernels);
+  if (!hasRoofs) {
+    auto kernels = mlir::cast<mlir::ModuleOp>(mlir::SymbolTable::lookupSymbolIn(*module, target));
+    for (mlir::Operation &each : llvm::make_early_inc_range(*kernels.getBody())) {
+      auto symbol = mlir::dyn_cast<mlir::SymbolOpInterface>(each);
+      if (symbol && symbol.getName().starts_with("roof$")) {
+        each.erase();
+      }
+    }
+  }
+  run(Phase::Llvm);
   return module;
 }
 
-/// Returns a cache of this process: all images have the kernels that measure a GPU.
+/// Returns a cache of this process: some tests compile a kernel several times.
 static const CodeCache *codeOfProcess() {
   static const TemporaryFolder folder;
   static const Result<CodeCache> cache = CodeCache::open(folder / "code");
@@ -227,7 +240,7 @@ static Code imageOf(mlir::ModuleOp module) {
 Code compileImage(const std::string &program, const std::string &target,
                   llvm::function_ref<void(mlir::ModuleOp)> change) {
   mlir::MLIRContext context;
-  const auto module = compileModule(context, program, target);
+  const auto module = compileModule(context, program, target, /*hasRoofs=*/true);
   if (change) {
     change(*module);
   }
@@ -236,7 +249,8 @@ Code compileImage(const std::string &program, const std::string &target,
 
 CompiledKernel::CompiledKernel(const std::string &program, const std::string &name,
                                const std::string &target)
-    : name(name), target(target), module(compileModule(context, program, target)) {}
+    : name(name), target(target),
+      module(compileModule(context, program, target, /*hasRoofs=*/false)) {}
 
 mlir::LLVM::LLVMFuncOp CompiledKernel::body() const {
   auto kernels = mlir::cast<mlir::ModuleOp>(mlir::SymbolTable::lookupSymbolIn(*module, target));
