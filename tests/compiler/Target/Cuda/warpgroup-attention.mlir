@@ -36,9 +36,12 @@
 // CHECK: wgmma.wait_group.sync.aligned
 // A span: softmax, the end of the products with the values before, and the next products.
 // CHECK: math.exp2 {{.*}} : vector<16xf32>
-// CHECK: wgmma.wait_group.sync.aligned
-// CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.convert.f32x2.to.bf16x2
+// CHECK-NEXT: llvm.bitcast
+// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}"", "=r,0"
+// CHECK: wgmma.wait_group.sync.aligned
+// CHECK-NOT: nvvm.convert.f32x2.to.bf16x2
+// CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: wgmma.fence.sync.aligned
 // CHECK-COUNT-6: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16

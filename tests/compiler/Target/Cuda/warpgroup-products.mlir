@@ -71,8 +71,8 @@ dataflow.kernel @product : (!x, !w) -> !y computes #dataflow.contract<n = 100, k
 // CHECK-NOT: nvvm.barrier0
 // CHECK-COUNT-8: nvvm.mbarrier.init
 // CHECK-COUNT-2: wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16
-// It has few columns, so no launch rounds its rows before.
-// CHECK-NOT: wgmma
+// It has few columns, so no separate kernel rounds its rows.
+// CHECK-NOT: wgmma.mma_async
 // CHECK-NOT: @product.round
 
 dataflow.kernel @short : (!s, !v) -> !y computes #dataflow.contract<n = 100, k = 24, arithmetic = bf16> {
