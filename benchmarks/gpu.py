@@ -212,7 +212,7 @@ def emulate(options, folder, names, caching):
                 if not is_made:
                     subprocess.run([options.emulated, paths[name], "-o", binary, f"--target={TARGETS}",
                                     *caching, *narrow], check=True)
-                for target in targets_of(own, "sm_90a"):
+                for target in ("sm_90a", OLDER):
                     subprocess.run([options.heddle, "run", binary, "--inputs", folder / f"{own}.safetensors",
                                     "--outputs", results / f"{own}.{target}.safetensors", "--device", "cuda",
                                     "--isa", target], check=True, env=environment)
