@@ -473,6 +473,7 @@ void TileCode::overTiles(llvm::function_ref<Stage(const Stage &first)> emitTile)
             });
 }
 
+/// Fills the stages of all tiles of the block.
 void TileCode::fillStages() {
   auto rounding = [&] { overTiles([&](const Stage &first) { return produce(first); }); };
   if (!mayBeRounded) {
