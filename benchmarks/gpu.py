@@ -346,10 +346,6 @@ def check(folder, best):
 # --- speed -----------------------------------------------------------------------------------
 
 
-def json_lines(text):
-    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-
-
 def torch_times(config):
     """Milliseconds by shape of PyTorch's encoder of these sizes, eager; None without PyTorch."""
     try:
@@ -392,8 +388,8 @@ def speed(folder):
             continue
 
         def lines(device, *more):
-            return json_lines(folder.heddle("bench", binary, option, work, "--device", device,
-                                            "--json", *more))
+            return gpu_goals.json_lines(folder.heddle("bench", binary, option, work, "--device",
+                                                      device, "--json", *more))
         waiting = lines("cuda", "--no-run-ahead") if option == "--cases" else None
         theirs = torch_times(folder.path / "encoder.json") if key else None
         for index, (ours, cpu) in enumerate(zip(lines("cuda"), lines("cpu"))):

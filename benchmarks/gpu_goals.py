@@ -8,6 +8,7 @@ the GPU too. A random Transformer of base size translates 24 tokens to 24. Where
 installed, or a model was not made, the table says so.
 """
 
+import functools
 import json
 import os
 import random
@@ -40,14 +41,18 @@ BLOCK = 1 << 18
 # --- making models -----------------------------------------------------------------------------
 
 
+@functools.cache
+def random_block():
+    generator = random.Random(1)
+    return array("f", (generator.gauss(0, 1) for _ in range(BLOCK)))
+
+
 def write_program(folder, name, parameters, width, body):
     """A program with parameters of random numbers, name to shape, whose entry returns %out."""
-    generator = random.Random(1)
-    block = array("f", (generator.gauss(0, 1) for _ in range(BLOCK)))
     header, offset, chunks = {}, 0, []
     for parameter, shape in parameters.items():
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        scaled = array("f", (value / max(shape[-1], 1) ** 0.5 for value in block)).tobytes()
+        scaled = array("f", (value / max(shape[-1], 1) ** 0.5 for value in random_block())).tobytes()
         header[parameter] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + 4 * count]}
         chunks.append((scaled, 4 * count))
         offset += 4 * count
@@ -91,6 +96,11 @@ def name_of_product(steps, columns):
     return f"product-{steps}x{columns}.so"
 
 
+def peers_python():
+    """The python that has the peers."""
+    return os.environ.get("HEDDLE_PEERS_PYTHON", sys.executable)
+
+
 def make(folder, build, options):
     """Makes the models of the goals in a folder; `build(source, binary, *arguments)` compiles one."""
     sizes = SMALL if options.small else GOALS
@@ -103,8 +113,7 @@ def make(folder, build, options):
     # CTranslate2 writes its own model of the same weights.
     script = Path(__file__).parent / "peers" / "translate.py"
     shutil.copy(script, folder / "translate.py")
-    python = os.environ.get("HEDDLE_PEERS_PYTHON", sys.executable)
-    made = subprocess.run([python, script, "make", folder / "translate", "--size", "base"], text=True,
+    made = subprocess.run([peers_python(), script, "make", folder / "translate", "--size", "base"], text=True,
                           capture_output=True, check=False)
     if made.returncode == 0:
         build(folder / "translate" / "heddle", "translate.so", "--precision=bf16")
@@ -115,6 +124,11 @@ def make(folder, build, options):
 
 
 # --- Heddle ------------------------------------------------------------------------------------
+
+
+def json_lines(output):
+    """The JSON lines of what a program printed; engines print other things in between."""
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
 
 
 def dispatch_seconds(folder, name, shape, kernel):
@@ -132,7 +146,7 @@ def bench(folder, name, *work):
     if not (folder.path / name).exists():
         return []
     text = folder.heddle("bench", folder.path / name, *work, "--device", "cuda", "--json")
-    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return json_lines(text)
 
 
 # --- peers -------------------------------------------------------------------------------------
@@ -200,17 +214,15 @@ class Torch:
 
 def translations(folder):
     """CTranslate2's tokens per second by case, in float16; empty where it is not there."""
-    python = os.environ.get("HEDDLE_PEERS_PYTHON", sys.executable)
     if not (folder.path / "translate" / "ct2").exists():
         return {}
-    done = subprocess.run([python, folder.path / "translate.py", "time", folder.path / "translate",
+    done = subprocess.run([peers_python(), folder.path / "translate.py", "time", folder.path / "translate",
                            "--precision", "float16", "--device", "cuda", "--cases", ",".join(CASES)],
                           text=True, capture_output=True, check=False)
     if done.returncode != 0:
         print(f"gpu: CTranslate2 is not measured: {done.stderr.strip()}", file=sys.stderr)
         return {}
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {f"{line['batch']}x{line['beam']}": line["tokens_per_s"] for line in lines}
+    return {f"{line['batch']}x{line['beam']}": line["tokens_per_s"] for line in json_lines(done.stdout)}
 
 
 # --- the table ---------------------------------------------------------------------------------
