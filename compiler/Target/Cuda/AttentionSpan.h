@@ -272,9 +272,7 @@ private:
   mlir::Value first, lastQuery;
 };
 
-/// Return the elements of a vector, values with their vectors replaced by the elements, and a
-/// vector of elements.
-llvm::SmallVector<mlir::Value> elementsOf(VectorCode &code, mlir::Value vector);
+/// Return values with their vectors replaced by the elements, and a vector of elements.
 llvm::SmallVector<mlir::Value> apart(VectorCode &code, mlir::ValueRange values);
 mlir::Value vectorOf(VectorCode &code, mlir::ValueRange elements);
 

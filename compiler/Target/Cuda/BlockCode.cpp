@@ -147,12 +147,12 @@ Value BlockCode::loadFour(Value address, bool areAligned) {
   return vector::FromElementsOp::create(code.builder, code.location, four, numbers);
 }
 
-SmallVector<Value> BlockCode::numbersOf(Value vector) {
-  SmallVector<Value> numbers;
+SmallVector<Value> elementsOf(VectorCode &code, Value vector) {
+  SmallVector<Value> elements;
   for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i) {
-    numbers.push_back(vector::ExtractOp::create(code.builder, code.location, vector, i));
+    elements.push_back(vector::ExtractOp::create(code.builder, code.location, vector, i));
   }
-  return numbers;
+  return elements;
 }
 
 void BlockCode::copy(Value to, Value from, int64_t bytes, Value valid) {
@@ -221,7 +221,7 @@ SmallVector<Value> BlockCode::loadTogether(Value address, VectorType type,
   const unsigned bytes = type.getElementTypeBitWidth() / 8;
   Value loaded = LLVM::LoadOp::create(code.builder, code.location, type, address,
                                       bytes * static_cast<unsigned>(type.getNumElements()));
-  return numbersOf(widen(loaded));
+  return elementsOf(code, widen(loaded));
 }
 
 SmallVector<Value> BlockCode::load(Value address, int64_t count, Type element) {

@@ -128,8 +128,6 @@ public:
   /// Loads four adjacent f32 numbers from there as a vector: one by one, unless they are aligned to
   /// 16 bytes.
   mlir::Value loadFour(mlir::Value address, bool areAligned);
-  /// Returns the numbers of a vector.
-  llvm::SmallVector<mlir::Value> numbersOf(mlir::Value vector);
 
   /// Starts an asynchronous copy of 4 or 16 bytes to shared memory; both addresses are aligned to
   /// that size. With `valid`, an i32, only so many bytes are read, and the rest are zero.
@@ -208,6 +206,9 @@ private:
   mlir::Type sharedPointer;
   mlir::Value shared;
 };
+
+/// Returns the elements of a vector.
+llvm::SmallVector<mlir::Value> elementsOf(VectorCode &code, mlir::Value vector);
 
 } // namespace heddle
 

@@ -76,7 +76,7 @@ void IntegerTileCode::measureRow(Value row) {
           fours.push_back(product.k % (loads * ofWarp) == 0 ? four : zeroBehind(four, k));
         }
         for (Value four : fours) {
-          for (auto [i, element] : llvm::enumerate(elementsOf(four))) {
+          for (auto [i, element] : llvm::enumerate(elementsOf(code, four))) {
             const Extent extent =
                 Extent{after[3 * i], after[3 * i + 1], after[3 * i + 2]}.with(code, element);
             after[3 * i] = extent.below;
@@ -132,7 +132,7 @@ Value IntegerTileCode::isThere(Value k) {
 /// Returns four elements, with zero in place of those that do not exist.
 SmallVector<Value> IntegerTileCode::existing(Value four, Value k) {
   const bool isSplit = product.k % kTogether != 0;
-  SmallVector<Value> elements = elementsOf(isSplit ? zeroBehind(four, k) : four);
+  SmallVector<Value> elements = elementsOf(code, isSplit ? zeroBehind(four, k) : four);
   if (Value isIn = isThere(k)) {
     for (Value &element : elements) {
       element = code.select(isIn, element, code.number(0));

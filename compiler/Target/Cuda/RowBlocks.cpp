@@ -95,7 +95,7 @@ SmallVector<Value> RoundCode::wordsOf(Value row, Value part) {
         SmallVector<Value> numbers;
         for (int64_t first = 0; first < kCoreSteps; first += kNumbersTogether) {
           Value four = block.loadFour(code.at(from, code.add(element, first)), areAligned);
-          llvm::append_range(numbers, block.numbersOf(four));
+          llvm::append_range(numbers, elementsOf(code, four));
         }
         return warpgroups.partOf(numbers);
       },

@@ -17,14 +17,6 @@ using namespace mlir;
 
 namespace heddle {
 
-SmallVector<Value> elementsOf(VectorCode &code, Value vector) {
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i) {
-    elements.push_back(vector::ExtractOp::create(code.builder, code.location, vector, i));
-  }
-  return elements;
-}
-
 SmallVector<Value> apart(VectorCode &code, ValueRange values) {
   SmallVector<Value> all;
   for (Value each : values) {

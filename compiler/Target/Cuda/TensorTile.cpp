@@ -83,7 +83,8 @@ void TileCode::storeRows(ValueRange loaded, const Slab &slab) {
   Value k = firstStep(slab.number), word = code.divide(ownFour, steps);
   for (auto [load, four] : llvm::enumerate(loaded)) {
     Value there = product.k % slabSteps() == 0 ? four : zeroBehind(four, k);
-    storeRow(products.wordsOf(elementsOf(there)), static_cast<int64_t>(load), word, slab.rows);
+    storeRow(products.wordsOf(elementsOf(code, there)), static_cast<int64_t>(load), word,
+             slab.rows);
   }
 }
 

@@ -221,7 +221,7 @@ SmallVector<Value> TileCode::loadPart(int64_t number, Value slab) {
 void TileCode::storePart(ValueRange loaded, int64_t number, Value stage) {
   SmallVector<Value> numbers;
   for (Value four : loaded) {
-    llvm::append_range(numbers, block.numbersOf(four));
+    llvm::append_range(numbers, elementsOf(code, four));
   }
   // Rows at the distance of two loads have the same order of parts.
   Value part = warpgroups.permuted(ownRow, ownPart, tile.rowBytes());

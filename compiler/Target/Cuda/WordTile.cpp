@@ -122,14 +122,6 @@ Value WordTileCode::zeroBehind(Value four, Value k) {
   return vector::FromElementsOp::create(code.builder, code.location, four.getType(), elements);
 }
 
-SmallVector<Value> WordTileCode::elementsOf(Value four) {
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < kTogether; ++i) {
-    elements.push_back(vector::ExtractOp::create(code.builder, code.location, four, i));
-  }
-  return elements;
-}
-
 void WordTileCode::storeRow(ValueRange words, int64_t load, Value word, Value rows) {
   // Rows at some distances have the same order of parts.
   const int64_t before = load * rowsOfLoad();

@@ -116,7 +116,6 @@ protected:
   mlir::Value firstRow();
   mlir::Value loadFour(mlir::Value from, mlir::Value k);
   mlir::Value zeroBehind(mlir::Value four, mlir::Value k);
-  Values elementsOf(mlir::Value four);
   /// Stores words of the thread's load number `load`, from word `word` of the row on.
   void storeRow(mlir::ValueRange words, int64_t load, mlir::Value word, mlir::Value rows);
 
