@@ -15,9 +15,6 @@
 
 namespace heddle {
 
-/// Returns the system's message for an error number.
-static std::string reason(int error) { return std::generic_category().message(error); }
-
 Result<MappedFile> MappedFile::open(const std::string &path) {
   // The mapping outlives the descriptor.
   HEDDLE_ASSIGN(const FileDescriptor descriptor, FileDescriptor::open(path));
@@ -27,7 +24,8 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
 Result<MappedFile> MappedFile::ofDescriptor(int number, const std::string &path) {
   struct stat information;
   if (::fstat(number, &information) != 0) {
-    return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot examine: {}", path, reason(errno)));
+    return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot examine: {}", path,
+                                                 std::generic_category().message(errno)));
   }
   if (S_ISDIR(information.st_mode)) {
     return HEDDLE_ERROR(InvalidArgument, fmt::format("{}: is a directory, expected a file", path));
@@ -42,8 +40,8 @@ Result<MappedFile> MappedFile::ofDescriptor(int number, const std::string &path)
   const auto size = static_cast<size_t>(information.st_size);
   void *const start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, number, 0);
   if (start == MAP_FAILED) {
-    return HEDDLE_ERROR(InputOutput,
-                        fmt::format("{}: cannot map {} bytes: {}", path, size, reason(errno)));
+    return HEDDLE_ERROR(InputOutput, fmt::format("{}: cannot map {} bytes: {}", path, size,
+                                                 std::generic_category().message(errno)));
   }
   return MappedFile(path, {static_cast<const std::byte *>(start), size});
 }

@@ -11,6 +11,9 @@
 
 namespace heddle {
 
+/// Returns whether a byte is not the first of a UTF-8 character.
+constexpr bool continuesCharacter(char byte) { return (byte & 0xC0) == 0x80; }
+
 /// Returns the length in bytes of the longest well-formed prefix of `text`: text.size() if all of
 /// it is UTF-8, otherwise the position of the first invalid byte. Surrogates and overlong forms are
 /// invalid.

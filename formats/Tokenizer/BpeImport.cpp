@@ -132,7 +132,7 @@ static std::vector<uint32_t> charactersOf(std::string_view token,
   std::vector<uint32_t> ids;
   for (size_t begin = 0; begin < token.size();) {
     size_t end = begin + 1;
-    while (end < token.size() && (token[end] & 0xC0) == 0x80) {
+    while (end < token.size() && continuesCharacter(token[end])) {
       ++end;
     }
     const std::optional<uint32_t> id = vocabulary.idOf(token.substr(begin, end - begin));

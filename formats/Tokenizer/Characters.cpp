@@ -3,6 +3,8 @@
 /// Character classes from utf8proc's categories, corrected where the reference's tables differ.
 #include "formats/Tokenizer/Characters.h"
 
+#include "base/Utf8.h"
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -80,7 +82,7 @@ Character firstCharacter(std::string_view text) {
 
 Character lastCharacter(std::string_view text) {
   size_t begin = text.size() - 1;
-  while (begin > 0 && (text[begin] & 0xC0) == 0x80) {
+  while (begin > 0 && continuesCharacter(text[begin])) {
     --begin;
   }
   return firstCharacter(text.substr(begin));

@@ -4,6 +4,7 @@
 /// anchored automaton reads little more than it matches.
 #include "formats/Tokenizer/SplitPattern.h"
 
+#include "base/Utf8.h"
 #include "formats/Tokenizer/Characters.h"
 
 #include <algorithm>
@@ -79,7 +80,7 @@ std::optional<size_t> SplitPattern::matchAt(std::string_view text, size_t at) co
     size_t shorter = end;
     do {
       --shorter;
-    } while (shorter > at && (text[shorter] & 0xC0) == 0x80);
+    } while (shorter > at && continuesCharacter(text[shorter]));
     size_t characters = 0;
     for (size_t i = at; i < shorter && characters < branch.least; ++i) {
       characters += (text[i] & 0xC0) != 0x80 ? 1 : 0;

@@ -82,7 +82,7 @@ static std::optional<Pattern> parseRegex(std::string_view regex) {
     return pattern;
   }
   // A count applies to one character only.
-  const bool single = plain == 1 || (plain > 1 && (regex[1] & 0xC0) == 0x80 &&
+  const bool single = plain == 1 || (plain > 1 && continuesCharacter(regex[1]) &&
                                      validUtf8Prefix(regex.substr(0, plain - 1)) == 0);
   if (!single) {
     return std::nullopt;

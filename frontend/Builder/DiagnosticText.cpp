@@ -3,6 +3,8 @@
 /// Formats diagnostics, with the program lines that they refer to.
 #include "frontend/Builder/DiagnosticText.h"
 
+#include "base/Utf8.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 
@@ -19,9 +21,6 @@ static constexpr int errorLimit = 5;
 /// long.
 static constexpr size_t shownBefore = 80;
 static constexpr size_t shownAfter = 80;
-
-/// Returns whether a byte continues a UTF-8 character.
-static bool continuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 /// Returns where the character that contains a byte begins. Characters have at most four bytes, so
 /// a longer sequence is not UTF-8.

@@ -15,6 +15,9 @@ namespace heddle {
 
 class Config;
 
+/// ConfigKeys::formatPage of our own format.
+inline constexpr std::string_view keysOfOwnFormat = "the keys of docs/model-format.md";
+
 /// A key that changes the computation unless it has one of certain values. A shared one applies
 /// only to families that do not read the key.
 struct FixedKey {

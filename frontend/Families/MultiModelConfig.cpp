@@ -14,7 +14,6 @@
 
 namespace heddle {
 
-static constexpr std::string_view formatPage = "the keys of docs/model-format.md";
 /// The largest supported window size.
 static constexpr int64_t kernelLimit = 255;
 static constexpr int64_t dilationLimit = int64_t{1} << 12;
@@ -76,7 +75,7 @@ static Status readBlock(MultiModel &model, const Config &config) {
         fmt::format("{}: \"kernels\" has {} items, expected 4, the steps of a block", block.where(),
                     model.block.size()));
   }
-  return refuseUnreadKeys(block, formatPage);
+  return refuseUnreadKeys(block, keysOfOwnFormat);
 }
 
 /// Reads the units of a stack.
@@ -108,7 +107,7 @@ static Status readExperts(MultiModel &model, const Config &config) {
   HEDDLE_ASSIGN(model.activeExperts,
                 moe.integer("active", 1, std::min(model.experts, activeExpertLimit)));
   HEDDLE_ASSIGN(model.expertWidth, moe.integer("hidden", 1, widthLimit));
-  return refuseUnreadKeys(moe, formatPage);
+  return refuseUnreadKeys(moe, keysOfOwnFormat);
 }
 
 static Status readAttention(MultiModel &model, const Config &config) {
@@ -119,7 +118,7 @@ static Status readAttention(MultiModel &model, const Config &config) {
     HEDDLE_TRY(checkHeads(attention, "heads", model.heads, "d_model", model.width));
   }
   HEDDLE_ASSIGN(model.queries, readSteps(attention, model.width));
-  return refuseUnreadKeys(attention, formatPage);
+  return refuseUnreadKeys(attention, keysOfOwnFormat);
 }
 
 /// Half of the mixer's groups read the attended rows, half the target.
@@ -134,7 +133,7 @@ static Status readMixer(MultiModel &model, const Config &config) {
                                     "that divides \"d_model\", {}",
                                     mixer.where(), groups, model.width));
   }
-  return refuseUnreadKeys(mixer, formatPage);
+  return refuseUnreadKeys(mixer, keysOfOwnFormat);
 }
 
 static Status readTiming(MultiModel &model, const Config &config) {
@@ -148,13 +147,13 @@ static Status readTiming(MultiModel &model, const Config &config) {
                                     "\"interleaved\" timing",
                                     config.where(), model.width));
   }
-  return refuseUnreadKeys(timing, formatPage);
+  return refuseUnreadKeys(timing, keysOfOwnFormat);
 }
 
 /// Reads the vocabulary size of a text.
 static Result<int64_t> readLanguage(const Config &modality) {
   HEDDLE_ASSIGN(const int64_t size, modality.integer("vocab_size", 1, tableLimit));
-  HEDDLE_TRY(refuseUnreadKeys(modality, formatPage));
+  HEDDLE_TRY(refuseUnreadKeys(modality, keysOfOwnFormat));
   return size;
 }
 
@@ -198,13 +197,13 @@ static Status readInput(ModalityIn &input, const Config &config, bool isClassifi
   input.kind = kind == "image" ? Modality::Image : Modality::Audio;
   if (input.kind == Modality::Image) {
     HEDDLE_TRY(readImage(input, config, isClassified));
-    return refuseUnreadKeys(config, formatPage);
+    return refuseUnreadKeys(config, keysOfOwnFormat);
   }
   HEDDLE_ASSIGN(input.across, config.integer("bins", 1, GridSize::mostAcross));
   HEDDLE_ASSIGN(input.blocks, config.integers("blocks", 1, widthLimit));
   // If the output is a class, there is one more stride.
   HEDDLE_TRY(checkHalvings(config, input.blocks.size(), isClassified ? 2 : 0));
-  return refuseUnreadKeys(config, formatPage);
+  return refuseUnreadKeys(config, keysOfOwnFormat);
 }
 
 static Status readModalities(MultiModel &model, const Config &config) {
@@ -227,7 +226,7 @@ static Status readModalities(MultiModel &model, const Config &config) {
                         fmt::format("{}: \"d_model\" is {}, expected a multiple of 4 for classes",
                                     config.where(), model.width));
   }
-  return refuseUnreadKeys(output, formatPage);
+  return refuseUnreadKeys(output, keysOfOwnFormat);
 }
 
 Result<MultiModel> MultiModel::read(const Config &config) {
@@ -281,7 +280,7 @@ Result<FamilyModel> buildMultiModel(mlir::MLIRContext &context, const ModelSourc
     }
   }
   HEDDLE_ASSIGN(auto module, builder.build());
-  return FamilyModel{std::move(module), {}, {formatPage, {}, {}, {}}};
+  return FamilyModel{std::move(module), {}, {keysOfOwnFormat, {}, {}, {}}};
 }
 
 } // namespace heddle

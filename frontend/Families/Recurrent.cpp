@@ -27,7 +27,6 @@ static Tensor part(const Tensor &x, int64_t index, int64_t width) {
 }
 
 static Tensor sigmoid(const Tensor &x) { return x.activate(Activation::Sigmoid); }
-static Tensor tanh(const Tensor &x) { return x.activate(Activation::Tanh); }
 
 /// (1 - gate) * zero + gate * one
 static Tensor between(const Tensor &gate, const Tensor &zero, const Tensor &one) {

@@ -16,6 +16,8 @@ namespace heddle {
 
 class Config;
 
+inline Tensor tanh(const Tensor &x) { return x.activate(transformer::Activation::Tanh); }
+
 /// The computation of one step of a recurrent layer.
 enum class CellKind {
   /// tanh(W x + U h + b)

@@ -17,8 +17,6 @@ static constexpr std::string_view keyName = "attention.key";
 static constexpr std::string_view valueName = "attention.value";
 static constexpr std::string_view placeName = "attention.place";
 
-static Tensor tanh(const Tensor &x) { return x.activate(Activation::Tanh); }
-
 /// Returns the number one, [1].
 static Tensor oneOf(const Scope &scope, Entry &entry) {
   return entry.weight(scope.reshape("one", scope.onesFrom("one.table", 0, 1, 1), {1}));

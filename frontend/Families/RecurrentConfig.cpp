@@ -12,8 +12,6 @@
 
 namespace heddle {
 
-static constexpr std::string_view formatPage = "the keys of docs/model-format.md";
-
 static Result<RecurrentStack> readStack(const Config &config) {
   RecurrentStack stack;
   HEDDLE_ASSIGN(const std::string cell,
@@ -104,7 +102,7 @@ static Status readWindow(const Config &config, RecurrentAttention &attention) {
                                     "it, neither \"none\" nor \"last\"",
                                     config.where()));
   }
-  return refuseUnreadKeys(window, formatPage);
+  return refuseUnreadKeys(window, keysOfOwnFormat);
 }
 
 /// Reads options of location-sensitive scores only.
@@ -178,7 +176,7 @@ static Result<RecurrentAttention> readAttention(const Config &whole, const Recur
                                     "is {}, the width of what the encoder gives, got {}",
                                     config.where(), memory, model.decoder.hidden));
   }
-  HEDDLE_TRY(refuseUnreadKeys(config, formatPage));
+  HEDDLE_TRY(refuseUnreadKeys(config, keysOfOwnFormat));
   return attention;
 }
 
@@ -196,7 +194,7 @@ static Result<Readout> readReadout(const Config &whole) {
   } else if (kind == "attentional") {
     readout.kind = Readout::Kind::Attentional;
   }
-  HEDDLE_TRY(refuseUnreadKeys(config, formatPage));
+  HEDDLE_TRY(refuseUnreadKeys(config, keysOfOwnFormat));
   return readout;
 }
 
@@ -212,7 +210,7 @@ static Status readStep(const Config &decoder, Recurrent &model) {
                                     "\"attend-first\", whose steps take the context at hand",
                                     decoder.where(), feed));
   }
-  return refuseUnreadKeys(decoder, formatPage);
+  return refuseUnreadKeys(decoder, keysOfOwnFormat);
 }
 
 /// Checks that the decoder's layers add rows of one width.
@@ -255,7 +253,7 @@ Result<Recurrent> Recurrent::read(const Config &config) {
   HEDDLE_ASSIGN(model.encoder, readStack(encoder));
   HEDDLE_ASSIGN(model.bothWays, readBothWays(encoder, model.encoder.layers));
   HEDDLE_ASSIGN(model.reverse, encoder.booleanOr("reverse", false));
-  HEDDLE_TRY(refuseUnreadKeys(encoder, formatPage));
+  HEDDLE_TRY(refuseUnreadKeys(encoder, keysOfOwnFormat));
   HEDDLE_TRY(checkResidual(encoder, model));
   HEDDLE_ASSIGN(const Config decoder, config.object("decoder"));
   HEDDLE_ASSIGN(model.decoder, readStack(decoder));
@@ -272,7 +270,7 @@ Result<FamilyModel> buildRecurrent(mlir::MLIRContext &context, const ModelSource
   builder.generation(generation);
   model.decode(builder.scope(), builder.entry("decode"));
   HEDDLE_ASSIGN(auto module, builder.build());
-  return FamilyModel{std::move(module), {}, {formatPage, {}, {}, {}}};
+  return FamilyModel{std::move(module), {}, {keysOfOwnFormat, {}, {}, {}}};
 }
 
 } // namespace heddle

@@ -13,8 +13,6 @@ namespace heddle {
 
 using transformer::Activation;
 
-static Tensor tanh(const Tensor &x) { return x.activate(Activation::Tanh); }
-
 // --- readout ---------------------------------------------------------------------------------
 
 /// tanh(W [context; state]); without a context, tanh(W state).

@@ -13,8 +13,6 @@
 
 namespace heddle {
 
-static constexpr std::string_view formatPage = "the keys of docs/model-format.md";
-
 static Result<Positions> readPositions(const Config &config, int64_t width) {
   HEDDLE_ASSIGN(const std::string name,
                 config.oneOf("positions", {"sinusoidal", "sinusoidal-split", "learned"}));
@@ -64,7 +62,7 @@ static Result<Branches> readBranches(const Config &config, int64_t width, int64_
                         fmt::format("{}: \"count\" is {}, expected at most \"d_ff\", {}",
                                     options.where(), branches.count, inner));
   }
-  HEDDLE_TRY(refuseUnreadKeys(options, formatPage));
+  HEDDLE_TRY(refuseUnreadKeys(options, keysOfOwnFormat));
   return branches;
 }
 
@@ -85,7 +83,7 @@ static Result<transformer::Visibility> readForm(const Config &form) {
     HEDDLE_ASSIGN(before, form.integer("before", 0, reachLimit));
     HEDDLE_ASSIGN(after, form.integer("after", 0, reachLimit));
   }
-  HEDDLE_TRY(refuseUnreadKeys(form, formatPage));
+  HEDDLE_TRY(refuseUnreadKeys(form, keysOfOwnFormat));
   return kind == "window" ? transformer::Visibility::window(size)
          : kind == "band" ? transformer::Visibility::band(before, after)
                           : transformer::Visibility::blocks(size, before, after);
@@ -225,7 +223,7 @@ Result<FamilyModel> buildTransformer(mlir::MLIRContext &context, const ModelSour
   model.encode(builder.scope(), builder.entry("encode"));
   model.decode(builder.scope(), builder.entry("decode"));
   HEDDLE_ASSIGN(auto module, builder.build());
-  return FamilyModel{std::move(module), {}, {formatPage, {}, {}, {}}};
+  return FamilyModel{std::move(module), {}, {keysOfOwnFormat, {}, {}, {}}};
 }
 
 } // namespace heddle

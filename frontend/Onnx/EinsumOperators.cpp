@@ -39,7 +39,7 @@ struct Stored {
 } // namespace
 
 /// The maximum number of parts that a stored tensor is rearranged from.
-static constexpr int64_t mostParts = 256;
+static constexpr int64_t mostStoredParts = 256;
 
 static bool has(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
@@ -292,7 +292,8 @@ Result<Parameter> Joiner::folded(const Stored &stored, const std::string &axes, 
   }
   const std::string c = stored.axes.substr(moved, end - moved), rest = stored.axes.substr(end);
   const int64_t parts = rest.empty() ? sizeOf(before) : sizeOf(c);
-  if (before + c + b + rest != axes || (!before.empty() && !rest.empty()) || parts > mostParts) {
+  if (before + c + b + rest != axes || (!before.empty() && !rest.empty()) ||
+      parts > mostStoredParts) {
     return refuse(fmt::format("reads the axes {} of a tensor that lies as {}, expected an order "
                               "of two groups that change places",
                               quote(axes), quote(stored.axes)));

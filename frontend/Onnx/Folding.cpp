@@ -18,7 +18,7 @@ namespace onnx {
 /// The maximum number of elements of a folded tensor.
 static constexpr int64_t mostFolded = int64_t{1} << 22;
 /// Formulas with more parts than this are folded to tables.
-static constexpr size_t mostParts = 128;
+static constexpr size_t mostFormulaParts = 128;
 
 std::optional<std::vector<int64_t>> Evaluation::closedShape(const Symbolic &value) {
   std::vector<int64_t> shape;
@@ -114,7 +114,7 @@ static bool isView(Expr body) {
 Status Evaluation::fold(Symbolic &value) {
   const Expr body = value.body;
   const bool isData = body->element == Element::Real && expressions.readsTable(body);
-  if (body->isConstant() || isView(body) || (!isData && body->weight <= mostParts) ||
+  if (body->isConstant() || isView(body) || (!isData && body->weight <= mostFormulaParts) ||
       !closedShape(value)) {
     return {};
   }

@@ -9,9 +9,8 @@ namespace heddle {
 
 static constexpr std::string_view idsInput = "input_ids";
 static constexpr std::string_view typesInput = "token_type_ids";
-static constexpr std::string_view logitsOutput = "logits";
 
-static const PortInfo *findPort(const std::vector<PortInfo> &ports, std::string_view name) {
+static const PortInfo *portNamed(const std::vector<PortInfo> &ports, std::string_view name) {
   for (const PortInfo &port : ports) {
     if (port.name == name) {
       return &port;
@@ -24,15 +23,15 @@ Result<Classifier> Classifier::of(const Model &model) {
   Classifier classifier(model);
   const EntryInfo *const entry = classifier.model.findEntry(classifyEntry);
   const PortInfo *const logits =
-      entry == nullptr ? nullptr : findPort(entry->outputs, logitsOutput);
+      entry == nullptr ? nullptr : portNamed(entry->outputs, logitsOutput);
   if (logits == nullptr || logits->shape.size() != 2 || logits->shape[1] < 1) {
     return HEDDLE_ERROR(NotFound, fmt::format("{}: the model has no classifier, expected an entry "
                                               "\"classify\" with the output \"logits\"",
                                               model.path()));
   }
   classifier.entryInfo = entry;
-  classifier.idsPort = findPort(entry->inputs, idsInput);
-  classifier.typesPort = findPort(entry->inputs, typesInput);
+  classifier.idsPort = portNamed(entry->inputs, idsInput);
+  classifier.typesPort = portNamed(entry->inputs, typesInput);
   classifier.width = static_cast<size_t>(logits->shape[1]);
   classifier.ofTokens = logits->shape[0] == tokensDimension;
   if (classifier.idsPort == nullptr || classifier.idsPort->element != ElementType::I32) {

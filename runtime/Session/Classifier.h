@@ -5,6 +5,7 @@
 #ifndef HEDDLE_RUNTIME_SESSION_CLASSIFIER_H
 #define HEDDLE_RUNTIME_SESSION_CLASSIFIER_H
 
+#include "formats/Binary/GenerationCheck.h"
 #include "heddle/Session.h"
 
 #include <cstdint>
@@ -13,9 +14,6 @@
 #include <string_view>
 
 namespace heddle {
-
-/// The name of the entry that scores labels.
-inline constexpr std::string_view classifyEntry = "classify";
 
 /// Refers to parts of the model, of which a copy must outlive it.
 class Classifier {

@@ -120,7 +120,7 @@ size_t unfinishedBytes(std::string_view bytes) {
   constexpr size_t longest = 4;
   for (size_t count = 1; count < longest && count <= bytes.size(); ++count) {
     const std::string_view tail = bytes.substr(bytes.size() - count);
-    if ((tail[0] & 0xC0) == 0x80) {
+    if (continuesCharacter(tail[0])) {
       continue;
     }
     const BrokenCharacter broken = brokenCharacter(tail);

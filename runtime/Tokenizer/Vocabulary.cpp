@@ -16,8 +16,6 @@ namespace heddle {
 
 static_assert(std::endian::native == std::endian::little, "FlatBuffers are read in place");
 
-static bool continuesCharacter(char byte) { return (byte & 0xC0) == 0x80; }
-
 static Status checkIds(const flatbuffers::Vector<uint32_t> &ids) {
   for (uint32_t i = 0; i < ids.size(); ++i) {
     if (i > 0 && ids.data()[i - 1] >= ids.data()[i]) {

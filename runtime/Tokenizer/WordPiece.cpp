@@ -4,6 +4,7 @@
 /// incremental hash.
 #include "runtime/Tokenizer/WordPiece.h"
 
+#include "base/Utf8.h"
 #include "formats/Tokenizer/VocabularyHash.h"
 
 #include <algorithm>
@@ -35,8 +36,6 @@ void WordList::appendText(std::string_view text, size_t limit, std::vector<int32
     text.remove_prefix(word.size());
   }
 }
-
-static bool continuesCharacter(char byte) { return (byte & 0xC0) == 0x80; }
 
 Result<WordPiece> WordPiece::load(const manifest::WordPiece &table) {
   WordPiece result;

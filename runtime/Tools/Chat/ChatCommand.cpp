@@ -22,8 +22,6 @@
 
 namespace heddle::tools {
 
-/// The interval at which a wait for input checks for Ctrl-C.
-static constexpr int waitMilliseconds = 100;
 
 void declare(OptionList &list, ChatOptions &options) {
   declareModel(list, options);

@@ -23,9 +23,6 @@
 
 namespace heddle::tools {
 
-/// The interval at which a wait for input checks for Ctrl-C.
-static constexpr int waitMilliseconds = 100;
-
 namespace {
 /// A line that is being processed.
 struct Pending {

@@ -20,9 +20,6 @@
 namespace heddle::tools {
 
 static constexpr size_t readSize = size_t(64) << 10;
-/// The interval at which a wait for input checks for a signal: one that arrives just before the
-/// wait, or on another thread, does not interrupt it.
-static constexpr int waitMilliseconds = 100;
 static constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
 
 static Status cannot(std::string_view action, const std::string &name, int error) {

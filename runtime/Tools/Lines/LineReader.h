@@ -17,6 +17,10 @@
 
 namespace heddle::tools {
 
+/// The interval at which a wait for input checks for a signal: one that arrives just before the
+/// wait, or on another thread, does not interrupt it.
+inline constexpr int waitMilliseconds = 100;
+
 /// The longest line that is read, in bytes.
 inline constexpr size_t lineLimit = size_t(16) << 20;
 
