@@ -74,11 +74,6 @@ struct Candidate {
   unsigned argument;
 };
 
-std::string named(Location location) {
-  std::string name = placeName(location);
-  return name.empty() ? name : " (" + name + ")";
-}
-
 /// Returns the first dispatch before `user` that changes a cache or state which `producer` reads
 /// unchanged; null if there is none.
 DispatchOp changeBetween(DispatchOp producer, DispatchOp user) {
@@ -107,11 +102,11 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
                                          : "a view lies between it and what produces its input";
   }
   if (producer->getBlock() != user.dispatch->getBlock()) {
-    return "its input is computed before the loop" + named(producer.getLoc());
+    return "its input is computed before the loop" + placeInBrackets(producer.getLoc());
   }
   for (Operation *other : value.getUsers()) {
     if (other != user.dispatch) {
-      return "its input has a second user" + named(other->getLoc());
+      return "its input has a second user" + placeInBrackets(other->getLoc());
     }
   }
   if (!value.hasOneUse()) {
@@ -129,14 +124,14 @@ std::string reasonAgainst(Stage &user, Value value, SymbolTable &symbols) {
     return ("its input is " + family.getNoun() + ", which has no norm").str();
   }
   if (kernel.getNorm()) {
-    return "its input is normalised rows" + named(producer.getLoc());
+    return "its input is normalised rows" + placeInBrackets(producer.getLoc());
   }
   if (DispatchOp change = changeBetween(producer, user.dispatch)) {
     // The fused dispatch is placed before the change, so its operands must be defined there.
     for (Value operand : user.dispatch.getInputs()) {
       Operation *source = operand.getDefiningOp();
       if (source && !isa<ParameterOp>(source) && !source->isBeforeInBlock(change)) {
-        return "what its input reads is changed before" + named(change.getLoc());
+        return "what its input reads is changed before" + placeInBrackets(change.getLoc());
       }
     }
   }
@@ -232,7 +227,7 @@ void reportFold(Stage &user, Candidate &candidate) {
   StringRef what = user.kernel.getNorm() ? "norm" : "element-wise maths";
   reportTaken(user.dispatch.getLoc(), passNames::foldEpilogues,
               what + " folded into " + candidate.producer.kernel.getSymName() +
-                  named(candidate.producer.dispatch.getLoc()),
+                  placeInBrackets(candidate.producer.dispatch.getLoc()),
               savings);
 }
 

@@ -28,13 +28,8 @@ namespace heddle {
 
 namespace {
 
-std::string named(Location location) {
-  std::string name = placeName(location);
-  return name.empty() ? name : " (" + name + ")";
-}
-
 /// A dispatch of means, and the dispatch that adds the same rows to the same state.
-struct Candidate {
+struct StatePair {
   DispatchOp mean;
   DispatchOp update;
   /// Where a single dispatch can replace both.
@@ -56,7 +51,7 @@ struct FuseStates : impl::FuseStatesPassBase<FuseStates> {
         }
       }
       for (DispatchOp mean : means) {
-        Candidate candidate{mean, {}, {}};
+        StatePair candidate{mean, {}, {}};
         std::string reason = reasonAgainst(candidate, symbols);
         if (reason.empty()) {
           fuse(candidate, symbols, runs);
@@ -73,7 +68,7 @@ private:
   }
 
   /// Completes a candidate, or returns why it cannot be fused.
-  static std::string reasonAgainst(Candidate &candidate, SymbolTable &symbols) {
+  static std::string reasonAgainst(StatePair &candidate, SymbolTable &symbols) {
     DispatchOp mean = candidate.mean;
     Value rows = mean.getInputs()[0], state = mean.getInputs()[1];
     for (OpOperand &use : state.getUses()) {
@@ -87,7 +82,7 @@ private:
       return "the entry does not change its state";
     }
     if (!isa<AccumulateAttr>(familyOf(update, symbols)) || update.getInputs()[1] != rows) {
-      return "other rows are added to its state" + named(update.getLoc());
+      return "other rows are added to its state" + placeInBrackets(update.getLoc());
     }
     // The state may be stored once no other dispatch reads its old value; the means may be computed
     // as late as their first use.
@@ -101,13 +96,13 @@ private:
     auto reader = llvm::find_if(state.getUsers(), isBetween);
     if (reader != state.getUsers().end()) {
       return "another kernel reads the state between it and what changes it" +
-             named((*reader)->getLoc());
+             placeInBrackets((*reader)->getLoc());
     }
     candidate.place = mean;
     return {};
   }
 
-  static void fuse(Candidate &candidate, SymbolTable &symbols,
+  static void fuse(StatePair &candidate, SymbolTable &symbols,
                    llvm::DenseMap<StringAttr, int64_t> &runs) {
     auto [mean, update, place] = candidate;
     KernelParts parts;
@@ -123,7 +118,8 @@ private:
     savings.activationBytesPerToken =
         sizeof(float) * cast<BufferType>(parts.results.front()).getWidth();
     reportTaken(mean.getLoc(), passNames::fuseStates,
-                "means and the sum of the same rows in one pass" + named(update.getLoc()), savings);
+                "means and the sum of the same rows in one pass" + placeInBrackets(update.getLoc()),
+                savings);
     mean->getResult(0).replaceAllUsesWith(fused.getResult(0));
     update->getResult(0).replaceAllUsesWith(fused.getResult(1));
     for (DispatchOp replaced : {mean, update}) {

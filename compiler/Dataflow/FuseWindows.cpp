@@ -33,11 +33,6 @@ namespace heddle {
 
 namespace {
 
-std::string named(Location location) {
-  std::string name = placeName(location);
-  return name.empty() ? name : " (" + name + ")";
-}
-
 /// Returns the window of a kernel as a `slide`; null if the kernel has none.
 SlideAttr slideOf(KernelFamily family) {
   if (auto slide = dyn_cast<SlideAttr>(family)) {
@@ -98,24 +93,26 @@ private:
     }
     auto user = dyn_cast<DispatchOp>(*seen.getUsers().begin());
     if (user && user->getBlock() != dispatch->getBlock()) {
-      return "what reads the window is in a loop" + named(user.getLoc());
+      return "what reads the window is in a loop" + placeInBrackets(user.getLoc());
     }
     auto product =
         user ? dyn_cast<ContractAttr>(kernelOf(user, symbols).getComputes()) : ContractAttr();
     if (!product || user.getInputs().front() != seen) {
-      return "what reads the window is no product" + (user ? named(user.getLoc()) : std::string());
+      return "what reads the window is no product" +
+             (user ? placeInBrackets(user.getLoc()) : std::string());
     }
     SlideAttr slide = slideOf(kernel.getComputes());
     if (slide.getKind() == SlideKind::Max) {
       return "a maximum is not computed in front of a product";
     }
     if (slide.getKind() == SlideKind::Patches && slide.getGroups() != product.getGroups()) {
-      return "the product has other groups than the patches" + named(user.getLoc());
+      return "the product has other groups than the patches" + placeInBrackets(user.getLoc());
     }
     for (Value operand : user.getInputs().drop_front()) {
       Operation *source = operand.getDefiningOp();
       if (source && !isa<ParameterOp>(source) && !source->isBeforeInBlock(dispatch)) {
-        return "the product needs something that is computed later" + named(source->getLoc());
+        return "the product needs something that is computed later" +
+               placeInBrackets(source->getLoc());
       }
     }
     return {};
@@ -201,7 +198,7 @@ private:
         window.getLoc(), passNames::fuseWindows,
         std::string(rectifier ? "a rectifier, " : "") +
             (slide.getKind() == SlideKind::Patches ? "patches" : "a depthwise convolution") +
-            " and a product in one pass" + named(user.getLoc()),
+            " and a product in one pass" + placeInBrackets(user.getLoc()),
         savings);
   }
 

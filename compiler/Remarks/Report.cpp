@@ -178,6 +178,11 @@ std::string placeName(Location location) {
   return name.empty() ? textPosition(location) : name;
 }
 
+std::string placeInBrackets(Location location) {
+  std::string name = placeName(location);
+  return name.empty() ? name : " (" + name + ")";
+}
+
 std::string describe(Operation *operation) {
   std::string text = operation->getName().getStringRef().str();
   std::string name = checkpointName(operation->getLoc());

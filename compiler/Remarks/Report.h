@@ -63,6 +63,8 @@ std::string checkpointName(mlir::Location location);
 
 /// Returns the checkpoint name, or `file:line:column` for a program in text without names.
 std::string placeName(mlir::Location location);
+/// Returns " (place)" for the end of a reason; nothing if the place has no name.
+std::string placeInBrackets(mlir::Location location);
 
 /// Returns the layer in a checkpoint name: the prefix up to its first numeric part, or nothing.
 llvm::StringRef layerPrefix(llvm::StringRef name);

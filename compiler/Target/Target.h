@@ -36,6 +36,11 @@ struct KernelBody;
 /// two per instruction into 16 bits, then widened by another; four per instruction.
 enum class IntegerProducts : uint8_t { Single, Pairs, Fours };
 
+inline constexpr int64_t kKibibyte = 1024;
+/// The element types that code of every target reads from weights and caches.
+inline constexpr ElementType kStoredElements[] = {ElementType::F32, ElementType::BF16,
+                                                  ElementType::I8};
+
 /// A target of the compiler.
 struct TargetDescription {
   /// The name in --target, the manifest and `heddle --isa`.

@@ -19,7 +19,7 @@ namespace heddle {
 namespace {
 
 /// The depth of the search: differences further up are differences between layers.
-constexpr unsigned mostSteps = 8;
+constexpr unsigned mostDepth = 8;
 
 std::string textOf(Attribute attribute) {
   if (auto number = dyn_cast_if_present<FloatAttr>(attribute)) {
@@ -153,7 +153,7 @@ std::string Differences::ofArguments(Value mine, Value other) {
 }
 
 std::string Differences::ofValues(Value mine, Value other) {
-  if (++steps > mostSteps) {
+  if (++steps > mostDepth) {
     return {};
   }
   if (mine.getType() != other.getType()) {

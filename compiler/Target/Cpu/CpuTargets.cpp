@@ -8,12 +8,6 @@
 
 namespace heddle {
 
-static constexpr int64_t kKibibyte = 1024;
-static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
-                                                  ElementType::I8};
-static constexpr ElementType kCacheElements[] = {ElementType::F32, ElementType::BF16,
-                                                 ElementType::I8};
-
 namespace {
 
 class CpuBackend final : public TargetBackend {
@@ -87,29 +81,29 @@ std::vector<TargetDescription> cpuTargets() {
       {"x86-64-v3", triple, "x86-64-v3", /*features=*/"", /*lanes=*/8, /*tileRows=*/6,
        /*tileVectors=*/2, sharedPanelColumns, /*hasScale=*/false, IntegerProducts::Pairs,
        /*hasBf16DotProduct=*/false, /*hasAmx=*/false, /*cacheBytes=*/512 * kKibibyte,
-       kWeightElements, kCacheElements, &backend},
+       kStoredElements, kStoredElements, &backend},
       // 32 registers: 8 x 3 accumulators, 3 weights; broadcasts are memory operands.
       {"x86-64-v4", triple, "x86-64-v4", /*features=*/"", /*lanes=*/16, /*tileRows=*/8,
        /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Pairs,
        /*hasBf16DotProduct=*/false, /*hasAmx=*/false, /*cacheBytes=*/1024 * kKibibyte,
-       kWeightElements, kCacheElements, &backend},
+       kStoredElements, kStoredElements, &backend},
       // The same with vpdpbusd.
       {"x86-64-v4-vnni", triple, "x86-64-v4", "+avx512vnni", /*lanes=*/16, /*tileRows=*/8,
        /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
        /*hasBf16DotProduct=*/false, /*hasAmx=*/false, /*cacheBytes=*/1024 * kKibibyte,
-       kWeightElements, kCacheElements, &backend},
+       kStoredElements, kStoredElements, &backend},
       // The same with vdpbf16ps, which no processor has without vpdpbusd.
       {"x86-64-v4-bf16", triple, "x86-64-v4", "+avx512vnni,+avx512bf16", /*lanes=*/16,
        /*tileRows=*/8,
        /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
        /*hasBf16DotProduct=*/true, /*hasAmx=*/false, /*cacheBytes=*/1024 * kKibibyte,
-       kWeightElements, kCacheElements, &backend},
+       kStoredElements, kStoredElements, &backend},
       // The same with AMX, whose products have tiles of their own (ContractAmx.h).
       {"x86-64-v4-amx", triple, "x86-64-v4",
        "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16", /*lanes=*/16, /*tileRows=*/8,
        /*tileVectors=*/3, sharedPanelColumns, /*hasScale=*/true, IntegerProducts::Fours,
        /*hasBf16DotProduct=*/true, /*hasAmx=*/true, /*cacheBytes=*/1024 * kKibibyte,
-       kWeightElements, kCacheElements, &backend},
+       kStoredElements, kStoredElements, &backend},
   };
 }
 

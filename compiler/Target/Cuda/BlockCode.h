@@ -88,8 +88,11 @@ struct KernelChoice {
   std::string text;
 };
 
+inline constexpr int64_t kFloatBytes = sizeof(float), kWordBytes = sizeof(uint32_t);
 /// The alignment of every array in shared memory: the size of the largest copy.
 inline constexpr int64_t kSharedAlignment = 16;
+/// Bytes of all banks of shared memory, one word each.
+inline constexpr int64_t kBankBytes = 128;
 /// The numbers that a thread loads at once.
 inline constexpr int64_t kNumbersTogether = 4;
 

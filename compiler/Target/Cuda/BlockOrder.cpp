@@ -16,17 +16,17 @@ using namespace mlir;
 namespace heddle {
 
 /// One multiprocessor does all the work, so the block is large.
-static constexpr int64_t kThreads = 512;
+static constexpr int64_t kOrderThreads = 512;
 static constexpr int64_t kCountBytes = sizeof(int32_t);
 /// Places of a piece of work: all of them, because every block would count all rows.
 static constexpr int64_t kPlaces = int64_t(1) << 40;
 
 std::optional<BlockWork> blockOrder(dataflow::OrderAttr computes) {
-  if (computes.getGroups() > kThreads) {
+  if (computes.getGroups() > kOrderThreads) {
     return std::nullopt;
   }
   const BlockPiece all = {kPlaces, 1};
-  return BlockWork{kThreads, kThreads * kCountBytes, all, all, /*fewRows=*/0, kAnyBlocks};
+  return BlockWork{kOrderThreads, kOrderThreads * kCountBytes, all, all, /*fewRows=*/0, kAnyBlocks};
 }
 
 std::optional<KernelChoice> orderChoice(dataflow::OrderAttr computes) {
@@ -35,7 +35,7 @@ std::optional<KernelChoice> orderChoice(dataflow::OrderAttr computes) {
   }
   return KernelChoice{false, "each thread counts all rows: there are " +
                                  std::to_string(computes.getGroups()) +
-                                 " groups, expected at most " + std::to_string(kThreads)};
+                                 " groups, expected at most " + std::to_string(kOrderThreads)};
 }
 
 namespace {
@@ -73,7 +73,7 @@ OrderCode::OrderCode(BlockCode &block, const KernelBody &body)
   Value rows = body.rows(code).count(code);
   // A decoder step has a few rows: as many segments, so that few counts are added up.
   Value segments =
-      code.larger(code.smaller(rows, code.integer(kThreads / groups)), code.integer(1));
+      code.larger(code.smaller(rows, code.integer(kOrderThreads / groups)), code.integer(1));
   Value segment = code.divide(block.thread, groups), length = code.divideUp(rows, segments);
   group = code.remainder(block.thread, groups);
   number = code.add(code.multiply(group, segments), segment);

@@ -13,7 +13,6 @@ namespace heddle {
 /// Codes of adjacent columns that a thread dequantises at once, and the copies of a line of a
 /// panel.
 static constexpr int64_t kTogether = 4, kPartsOfLine = sharedPanelColumns / kSharedAlignment;
-static constexpr int64_t kFloatBytes = sizeof(float);
 
 // --- groups --------------------------------------------------------------------------------------
 

@@ -19,12 +19,6 @@
 
 namespace heddle {
 
-static constexpr int64_t kKibibyte = 1024;
-static constexpr ElementType kWeightElements[] = {ElementType::F32, ElementType::BF16,
-                                                  ElementType::I8};
-static constexpr ElementType kCacheElements[] = {ElementType::F32, ElementType::BF16,
-                                                 ElementType::I8};
-
 /// Callers share nothing, so blocks need only be large enough to fill a multiprocessor with the
 /// blocks that it can hold, and small enough for kernels that use all registers.
 static constexpr uint32_t kBlockThreads = 64;
@@ -196,8 +190,8 @@ std::vector<TargetDescription> cudaTargets() {
             /*hasBf16DotProduct=*/false,
             /*hasAmx=*/false,
             /*cacheBytes=*/16 * kKibibyte,
-            kWeightElements,
-            kCacheElements,
+            kStoredElements,
+            kStoredElements,
             &backend};
   };
   return {row("sm_80"), row("sm_90a")};

@@ -17,8 +17,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kFloatBytes = sizeof(float);
-
 namespace {
 
 class FmaSpan : public SpanProducts {

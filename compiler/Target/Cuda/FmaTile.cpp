@@ -33,7 +33,6 @@ static constexpr int64_t kColumnLanes = 8, kRowLanes = kProductThreads / kColumn
 /// Padding of the rows of a slab, so that stores of neighbouring steps use different banks, and
 /// reads of 4 rows are aligned to 16 bytes.
 static constexpr int64_t kPadding = 4;
-static constexpr int64_t kFloatBytes = sizeof(float);
 /// The unroll factor of the inner loop over k.
 static constexpr int64_t kUnroll = 4;
 

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kWarps = kProductThreads / kWarpLanes;
+static constexpr int64_t kProductWarps = kProductThreads / kWarpLanes;
 
 // --- rows ----------------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ void IntegerTileCode::prepare() {
   Value last = arith::ExtSIOp::create(code.builder, code.location, code.i64,
                                       product.lastRow(block, tile.rows));
   Value count = code.add(last, 1);
-  code.loop(warp, count, kWarps, [&](Value row) { measureRow(row); });
+  code.loop(warp, count, kProductWarps, [&](Value row) { measureRow(row); });
   // Other rows repeat the last one, with codes of zero.
   code.loop(code.add(count, block.thread), code.integer(tile.rows), kProductThreads,
             [&](Value row) {

@@ -18,8 +18,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kFloatBytes = sizeof(float);
-
 std::pair<Value, Value> headsOfCall(VectorCode &code, const KernelArguments &arguments,
                                     int64_t heads) {
   Value before = code.multiply(code.divide(arguments.columnBegin, heads), heads);

@@ -25,9 +25,9 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kThreads = hypothesisOrderThreads;
-static constexpr int64_t kWarps = kThreads / kWarpLanes;
-static constexpr int64_t kWordBytes = sizeof(int32_t), kDoubleBytes = sizeof(double);
+static constexpr int64_t kHypothesisThreads = hypothesisOrderThreads;
+static constexpr int64_t kHypothesisWarps = kHypothesisThreads / kWarpLanes;
+static constexpr int64_t kDoubleBytes = sizeof(double);
 static constexpr int64_t kPairBytes = sizeof(SelectedToken);
 
 // Shared memory: the sums and tokens of continuations, the normalisers of hypotheses and the terms
@@ -38,7 +38,7 @@ static constexpr int64_t kNormalisersAt = mostContinuations * kDoubleBytes,
                          kOrderAt = kNormalisersAt;
 static constexpr int64_t kTermsAt = kNormalisersAt + mostOrderedHypotheses * kDoubleBytes;
 static constexpr int64_t kTokensAt = kOrderAt + mostContinuations * kWordBytes;
-static_assert(kTermsAt + kThreads * kDoubleBytes <= kTokensAt);
+static_assert(kTermsAt + kHypothesisThreads * kDoubleBytes <= kTokensAt);
 static_assert(kTokensAt + mostContinuations * kWordBytes == hypothesisOrderShared);
 static_assert(kTermsAt % kSharedAlignment == 0);
 
@@ -97,7 +97,9 @@ private:
                   bool areStates);
 
   /// Calls `body` for every n-th of so many items in each thread.
-  void share(Value items, VectorCode::Body body) { code.loop(block.thread, items, kThreads, body); }
+  void share(Value items, VectorCode::Body body) {
+    code.loop(block.thread, items, kHypothesisThreads, body);
+  }
   /// Returns the address of an element in shared memory.
   Value inShared(int64_t array, Value index, int64_t bytes) {
     return block.sharedAt(code.add(code.multiply(index, bytes), array));
@@ -408,7 +410,7 @@ void OrderedSearch::fillSlot(Value slot) {
 
 void OrderedSearch::emit() {
   Value hypotheses = search.hypotheses();
-  code.loop(warp, hypotheses, kWarps, [&](Value hypothesis) { normalise(hypothesis); });
+  code.loop(warp, hypotheses, kHypothesisWarps, [&](Value hypothesis) { normalise(hypothesis); });
   block.barrier();
   share(count, [&](Value number) { score(number); });
   block.barrier();
@@ -420,7 +422,7 @@ void OrderedSearch::emit() {
   code.when(code.equal(block.thread, code.integer(0)), [&] { decide(); });
   block.barrier();
   // The next search of the block writes what is read here only after a barrier.
-  code.loop(warp, search.width(), kWarps, [&](Value slot) { fillSlot(slot); });
+  code.loop(warp, search.width(), kHypothesisWarps, [&](Value slot) { fillSlot(slot); });
 }
 
 // --- copies --------------------------------------------------------------------------------------
@@ -430,7 +432,7 @@ void OrderedSearch::emit() {
 static void copyBytes(const BlockCode &block, Value fromAt, Value toAt, Value begin, Value end,
                       int64_t words) {
   VectorCode &code = block.code;
-  const int64_t bytes = words * kWordBytes, step = kThreads * bytes;
+  const int64_t bytes = words * kWordBytes, step = kHypothesisThreads * bytes;
   constexpr int64_t together = 4;
   auto type = VectorType::get({words}, code.i32);
   const auto copy = [&](Value offset, int64_t count) {
@@ -454,7 +456,7 @@ static void copyBytes(const BlockCode &block, Value fromAt, Value toAt, Value be
 
 /// Copies a piece of a block, 16 bytes at a time unless blocks of states are not aligned.
 static void copyPiece(const BlockCode &block, const FixedRecord &blocks, Value slot, Value piece) {
-  static_assert(blockCopyThreads == kThreads && blockPieceBytes % kSharedAlignment == 0);
+  static_assert(blockCopyThreads == kHypothesisThreads && blockPieceBytes % kSharedAlignment == 0);
   VectorCode &code = block.code;
   Value copies =
       code.at(blocks.pointer(offsetof(HeddleOrderedBlocks, copies)), code.multiply(slot, 2));
@@ -490,7 +492,7 @@ static void overPieces(VectorCode &code, const LaunchRecord &launch,
 }
 
 void addOrderKernels(ModuleOp module, const TargetDescription &target) {
-  addOwnEntry(module, target, {hypothesisOrderEntry, kThreads, /*leastBlocks=*/1},
+  addOwnEntry(module, target, {hypothesisOrderEntry, kHypothesisThreads, /*leastBlocks=*/1},
               [](const BlockCode &block, const LaunchRecord &launch) {
                 overPieces(block.code, launch,
                            [&](Value row, Value) { OrderedSearch(block, launch, row).emit(); });

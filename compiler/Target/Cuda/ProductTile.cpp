@@ -11,8 +11,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kFloatBytes = sizeof(float);
-
 Value TiledProduct::lastRow(BlockCode &block, int64_t tileRows) const {
   VectorCode &code = block.code;
   Value count = code.smaller(code.subtract(endRow, firstRow), code.integer(tileRows));

@@ -14,7 +14,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kWordBytes = sizeof(uint32_t);
 /// Rows of the first matrix per lane, and sums per lane for both rows.
 static constexpr int64_t kLaneRows = 2, kSumsOfLane = 4;
 

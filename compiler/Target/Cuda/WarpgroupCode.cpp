@@ -17,8 +17,6 @@ using namespace mlir;
 namespace heddle {
 
 static constexpr unsigned kGlobalSpace = 1, kClusterSpace = 7;
-/// Bytes of all banks of shared memory.
-static constexpr int64_t kBankBytes = 128;
 
 bool hasWarpgroups(const TargetDescription &target) { return target.processor == "sm_90a"; }
 

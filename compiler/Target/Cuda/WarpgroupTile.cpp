@@ -30,9 +30,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kFloatBytes = sizeof(float);
-/// Bytes of all banks of shared memory.
-static constexpr int64_t kBankBytes = 128;
 /// Rows of sums begin so many bytes further in the banks, so that four of them use different ones.
 static constexpr int64_t kSumShift = 32;
 /// A warpgroup that fills stages, and two that multiply.

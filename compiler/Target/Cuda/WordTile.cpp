@@ -11,9 +11,6 @@ using namespace mlir;
 
 namespace heddle {
 
-static constexpr int64_t kFloatBytes = sizeof(float);
-/// Bytes of all banks of shared memory, one word each.
-static constexpr int64_t kBankBytes = 128;
 /// Padding between lines of weights, so that the four lines that a warp reads at once use different
 /// banks, and between rows of sums.
 static constexpr int64_t kLinePadding = 32, kSumPadding = 16;

@@ -30,7 +30,6 @@
 
 namespace heddle {
 
-inline constexpr int64_t kWordBytes = sizeof(uint32_t);
 /// Elements of a row that a thread loads at once, and words per row of a matrix of ldmatrix.
 inline constexpr int64_t kTogether = kNumbersTogether, kPartWords = kSharedAlignment / kWordBytes;
 

@@ -20,7 +20,7 @@ using heddle::dataflow::CacheLayout;
 namespace heddle {
 
 // The unroll factor of the loop that scatters a row of keys.
-static constexpr int64_t kUnroll = 8;
+static constexpr int64_t kUnrolledAppends = 8;
 // The largest 8-bit code.
 static constexpr float kLargestCode = 127;
 
@@ -43,9 +43,9 @@ static void scatterRow(VectorCode &code, Value from, const Place &to, int64_t wi
     Value number = code.loadScalar(code.at(from, element));
     code.storeStoredScalar(number, to.of(code, element), type);
   };
-  int64_t whole = width / kUnroll * kUnroll;
-  code.loop(code.integer(0), code.integer(whole), kUnroll, [&](Value first) {
-    for (int64_t i = 0; i < kUnroll; ++i) {
+  int64_t whole = width / kUnrolledAppends * kUnrolledAppends;
+  code.loop(code.integer(0), code.integer(whole), kUnrolledAppends, [&](Value first) {
+    for (int64_t i = 0; i < kUnrolledAppends; ++i) {
       copy(code.add(first, i));
     }
   });

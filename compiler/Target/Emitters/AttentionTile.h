@@ -39,9 +39,8 @@ inline constexpr int64_t kMostKeyVectors = 8;
 inline constexpr int64_t kMostPairs = 4;
 /// Rows whose exponentials are computed side by side, so that their latencies overlap.
 inline constexpr int64_t kRowsTogether = 4;
-/// The largest number of lanes and tile rows of any target, for the size of scratch. A tile has no
-/// more rows than the smallest number of lanes, so one vector holds a number for each of its rows.
-inline constexpr int64_t kMostLanes = 16;
+/// The largest number of tile rows of any target, for the size of scratch. A tile has no more rows
+/// than the smallest number of lanes, so one vector holds a number for each of its rows.
 inline constexpr int64_t kMostRows = 8;
 /// Queries for which keys are transposed at once, if a bounded number of keys is visible.
 inline constexpr int64_t kPieceRows = 256;

@@ -14,7 +14,7 @@ using namespace mlir;
 namespace heddle {
 
 // The number of vectors of a row that are processed together.
-static constexpr int64_t kUnroll = 4;
+static constexpr int64_t kUnrolledChoices = 4;
 
 Value chosenNumber(VectorCode &code, Value numbers, Value row, Value last) {
   // In an unsigned comparison, negative numbers are above all others.
@@ -174,7 +174,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::PlaceColumnsAttr c
   KernelResult result = KernelResult::load(code, arguments);
   code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     Value to = result.at(code, row, code.integer(0));
-    code.overRow(computes.getColumns(), kUnroll, [&](Value column, int64_t valid) {
+    code.overRow(computes.getColumns(), kUnrolledChoices, [&](Value column, int64_t valid) {
       code.storeVector(code.splat(0), code.at(to, column), valid);
     });
     Value from = code.at(values, code.multiply(row, stride));

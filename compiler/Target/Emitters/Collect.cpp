@@ -9,7 +9,7 @@ namespace heddle {
 namespace {
 
 // The number of vectors of a row that are processed together, to overlap their latencies.
-constexpr int64_t kUnroll = 4;
+constexpr int64_t kUnrolledColumns = 4;
 
 /// The rows of a space, with the lists that map positions of sequences to rows.
 class Order {
@@ -139,7 +139,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Collec
                    : areLast     ? source.order->lastRow(code, sequence)
                                  : source.order->rowAt(code, sequence, position);
       Value from = code.at(source.elements, code.multiply(read, source.stride));
-      code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
+      code.overRow(width, kUnrolledColumns, [&](Value column, int64_t valid) {
         Value place = code.add(column, first);
         Value value = code.loadVector(code.at(from, column), valid);
         value = epilogue.apply(code, value, row, place, valid);

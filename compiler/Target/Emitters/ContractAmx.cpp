@@ -24,7 +24,7 @@ static constexpr int64_t kSums = 0;
 static constexpr int64_t kMostVectors = 3;
 static constexpr int64_t kRows = 3, kWeights = 4, kLastRows = 5, kLastWeights = 6;
 // Rows whose sums of codes are scaled side by side.
-static constexpr int64_t kRowsTogether = 4;
+static constexpr int64_t kTileRowsTogether = 4;
 
 // Returns the steps of k in a row of a register.
 static int64_t stepsOf(const PanelLayout &layout) {
@@ -150,9 +150,9 @@ static void addScaled(const AmxTile &amx, Value integers, Value head, Value numb
   const TileColumns &tile = amx.tile;
   auto words = VectorType::get({code.lanes}, code.i32);
   Value rows = tile.entry.getArgument(Rows), stride = tile.entry.getArgument(Stride);
-  code.loop(code.integer(0), code.integer(kAmxRows), kRowsTogether, [&](Value first) {
+  code.loop(code.integer(0), code.integer(kAmxRows), kTileRowsTogether, [&](Value first) {
     SmallVector<Value> own, exact, before, places;
-    for (int64_t r = 0; r < kRowsTogether; ++r) {
+    for (int64_t r = 0; r < kTileRowsTogether; ++r) {
       Value row = code.add(first, r);
       own.push_back(code.at(rows, code.multiply(row, stride)));
       for (int64_t v = 0; v < tile.vectors; ++v) {

@@ -15,8 +15,6 @@ using heddle::transformer::bf16Together;
 
 namespace heddle {
 
-// Whole vectors are written, so rows are padded to this many columns.
-static constexpr int64_t kMostLanes = 16;
 // A bf16 is the upper half of the f32 of the same value.
 static constexpr int32_t kUpperHalf = static_cast<int32_t>(0xFFFF0000);
 static constexpr int32_t kHalfBits = 16;

@@ -265,7 +265,7 @@ static Value sumOfTeam(VectorCode &code, Value sum) {
   return code.combineTeam(sum, [&](Value a, Value b) { return code.addFloat(a, b); });
 }
 
-static void emitSoftmax(Nest &nest, StringRef axis) {
+static void emitSoftmaxOver(Nest &nest, StringRef axis) {
   VectorCode &code = nest.code;
   Value lowest = code.number(std::numeric_limits<float>::lowest());
   auto larger = [&](Value a, Value b) { return code.maximum(a, b); };
@@ -309,7 +309,7 @@ static void emitElements(Nest &nest) {
     bool isSoftmax = nest.computes.getReduction() == dataflow::ReductionKind::Softmax;
     nest.shared = axes.back();
     overAxes(nest, StringRef(axes).drop_back(), [&] {
-      (isSoftmax ? emitSoftmax : emitDividedBySum)(nest, StringRef(axes).take_back());
+      (isSoftmax ? emitSoftmaxOver : emitDividedBySum)(nest, StringRef(axes).take_back());
     });
     return;
   }

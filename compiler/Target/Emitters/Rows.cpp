@@ -15,7 +15,7 @@ using namespace mlir;
 namespace heddle {
 
 // The number of vectors of a row that are processed together, to overlap their latencies.
-static constexpr int64_t kUnroll = 4;
+static constexpr int64_t kUnrolledRows = 4;
 
 void emitRows(
     VectorCode &code, const KernelBody &body, int64_t width,
@@ -26,7 +26,7 @@ void emitRows(
   code.overRows(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
     auto element = elementsOf(row);
     Value to = result.at(code, row, code.integer(0));
-    code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
+    code.overRow(width, kUnrolledRows, [&](Value column, int64_t valid) {
       Value value = epilogue.apply(code, element(column, valid), row, column, valid);
       code.storeVector(value, code.at(to, column), valid);
     });
@@ -386,7 +386,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Rotate
         store(code.addFloat(code.multiplyFloat(y, cosine), code.multiplyFloat(x, sine)), far,
               valid);
       });
-      code.overRow(computes.getSize() - turned, kUnroll, [&](Value rest, int64_t valid) {
+      code.overRow(computes.getSize() - turned, kUnrolledRows, [&](Value rest, int64_t valid) {
         Value column = code.add(code.add(first, rest), turned);
         store(code.loadVector(code.at(from, column), valid), column, valid);
       });

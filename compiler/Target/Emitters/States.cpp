@@ -176,7 +176,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Runnin
 // --- rows of states ---------------------------------------------------------------------------
 
 // The number of vectors of a row that are processed together, to overlap their latencies.
-static constexpr int64_t kUnroll = 4;
+static constexpr int64_t kUnrolledStates = 4;
 
 /// Returns the address of a sequence's row in a state.
 static Value stateOf(VectorCode &code, const CacheFields &state, Value sequence) {
@@ -238,7 +238,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::LoadAt
     Value from = stateOf(code, state, code.loadIndex(sequenceOf, row));
     Value hasBegun = code.less(code.integer(0), code.loadIndex(positions, row));
     Value to = result.at(code, row, code.integer(0));
-    code.overRow(width, kUnroll, [&](Value column, int64_t valid) {
+    code.overRow(width, kUnrolledStates, [&](Value column, int64_t valid) {
       Value left = code.loadVector(code.at(from, column), valid);
       // Before the first run the memory is uninitialised and may contain NaN, unless it was given.
       Value value = computes.getGiven() ? left : code.select(hasBegun, left, code.splat(0));
@@ -280,7 +280,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::StoreA
     }
     Value from = code.at(operands.input, code.multiply(row, operands.stride));
     Value to = stateOf(code, state, sequence);
-    code.overRow(operands.width, kUnroll, [&](Value column, int64_t valid) {
+    code.overRow(operands.width, kUnrolledStates, [&](Value column, int64_t valid) {
       code.storeVector(code.loadVector(code.at(from, column), valid), code.at(to, column), valid);
     });
   });

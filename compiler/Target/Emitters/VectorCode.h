@@ -23,6 +23,10 @@ inline constexpr int64_t kLineBytes = 64;
 /// The size of a scale of quantised weights.
 inline constexpr int64_t kScaleBytes = sizeof(float);
 
+/// The largest number of lanes of any target: where whole vectors are stored, scratch has room for
+/// so many.
+inline constexpr int64_t kMostLanes = 16;
+
 /// Threads that compute a row together, on targets whose vectors have one lane: member `own` has
 /// the columns own, own + members, own + 2 * members, ... A member may load elements that it has
 /// stored itself, but not those of other members.
