@@ -17,6 +17,7 @@ CompileRequest cachedRequest() {
       codeFolder({std::filesystem::read_symlink("/proc/self/exe").string()});
   CompileRequest request;
   request.codeCache = code;
+  request.targets = usualTargets();
   return request;
 }
 

@@ -12,8 +12,8 @@
 
 namespace heddle {
 
-/// Returns a request that caches the code of functions for later requests of the same test program:
-/// models of tests share most functions.
+/// Returns a request for usualTargets() that caches the code of functions for later requests of the
+/// same test program: models of tests share most functions.
 CompileRequest cachedRequest();
 
 /// Returns a request for a binary at `path` of a program in text. A failure of `text` fails the

@@ -3,6 +3,7 @@
 /// Compiles in a separate process, runs in this one.
 #include "tests/EndToEnd/CompiledModel.h"
 
+#include "base/ProcessorTargets.h"
 #include "runtime/Device/Device.h"
 
 #include <gtest/gtest.h>
@@ -80,6 +81,12 @@ std::string codeFolder(const std::vector<std::string> &compilers) {
   return own.string();
 }
 
+std::vector<std::string> usualTargets() {
+  const ProcessorTarget *const avx512 = findProcessorTarget("x86-64-v4");
+  const bool runsAll = avx512 != nullptr && avx512->isPresent();
+  return runsAll ? std::vector<std::string>() : std::vector<std::string>{"native"};
+}
+
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
   static BinaryFolder folder;
   const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
@@ -91,8 +98,10 @@ std::string compileModel(const std::string &input, const std::vector<std::string
   static const std::string code = codeFolder({real, emulated});
   std::string command = compiler + " '" + input + "' --code-cache '" + code + "'";
   const auto namesTargets = [](const std::string &each) { return each.starts_with("--target"); };
-  if (isEmulated && std::ranges::none_of(arguments, namesTargets)) {
-    command += " --target=x86-64-v3,sm_80";
+  const std::vector<std::string> usual =
+      isEmulated ? std::vector<std::string>{"x86-64-v3,sm_80"} : usualTargets();
+  if (!usual.empty() && std::ranges::none_of(arguments, namesTargets)) {
+    command += " --target=" + usual.front();
   }
   for (const std::string &argument : arguments) {
     command += " '" + argument + "'";

@@ -18,16 +18,20 @@ namespace heddle {
 /// one.
 inline constexpr const char *anyDevice = "auto";
 
-/// Returns the folder in which compilers, given by their programs, cache the code of functions. Test
-/// programs share that of heddlec: they compile the same models, which have kernels in common.
+/// Returns the folder in which compilers, given by their programs, cache the code of functions.
+/// Test programs share that of heddlec: they compile the same models, which have kernels in common.
 /// Rebuilt compilers have a new folder, so that no code outlives its compiler; the old folders are
 /// removed.
 std::string codeFolder(const std::vector<std::string> &compilers);
 
+/// Returns the targets of models for which a test names none: empty for those of a binary by
+/// default, or "native" on machines without AVX-512, which could not run most of that code.
+std::vector<std::string> usualTargets();
+
 /// Runs heddlec and returns the path of the binary; the same arguments are compiled once per
 /// process. A failed compilation fails the test and gives an empty path. With
 /// HEDDLE_TEST_DEVICE=cuda models are also compiled for the emulated GPU, by
-/// tests/EmulatedCompiler, unless they name targets.
+/// tests/EmulatedCompiler, unless they name targets. Others are for usualTargets().
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments = {});
 
 /// Runs a command, with stdout and stderr in `text`, and returns its exit code.
