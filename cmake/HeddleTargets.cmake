@@ -1,11 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# The macros leaves use: heddle_library, heddle_executable, heddle_dialect, heddle_embed,
+# The macros leaves use: heddle_compile_alone, heddle_library, heddle_executable, heddle_dialect, heddle_embed,
 # heddle_gtest, heddle_emulated_gpu, heddle_fuzzer. Leaves list sources and dependencies and hold no
 # logic.
 
 # Which headers the files of targets begin with (PrecompiledHeaders.cmake), without MLIR and with it.
 set(HEDDLE_HEADERS heddle_library_headers)
 set(HEDDLE_MLIR_HEADERS heddle_mlir_headers)
+
+# heddle_compile_together(NAME): the sources of a target are compiled ten at a time, so that what headers
+# define is instantiated once for all of them. It is what sources with MLIR, fuzz targets and tests do by
+# themselves; libraries that are part of a wheel do not, because ccache then has their objects for all builds.
+# Files still include what they use; the presets dev and asan compile each by itself.
+option(HEDDLE_UNITY_BUILD "compile several sources of a target together" ON)
+function(heddle_compile_together name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${HEDDLE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 10)
+endfunction()
+
+# heddle_compile_alone(SOURCES...): sources of this folder that are compiled by themselves nevertheless, because
+# they use names of their own that other sources of the target use as well.
+macro(heddle_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endmacro()
 
 # heddle_library(NAME SOURCES... LINK targets... [MLIR | NO_RTTI])
 # MLIR: the library uses LLVM and MLIR headers, is compiled without RTTI and links libMLIR.so.
@@ -45,6 +60,7 @@ function(heddle_use_mlir name)
                              ${LLD_INCLUDE_DIRS})
   target_compile_options(${name} PRIVATE -fno-rtti -fno-exceptions -fvisibility-inlines-hidden)
   target_link_libraries(${name} PUBLIC MLIR LLVM)
+  heddle_compile_together(${name})
 endfunction()
 
 # heddle_dialect(NAME Transformer PREFIX transformer)
@@ -120,6 +136,7 @@ function(heddle_gtest name)
   else()
     heddle_reuse_headers(${name} heddle_test_headers)
   endif()
+  heddle_compile_together(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
@@ -145,6 +162,7 @@ function(heddle_fuzzer name)
   else()
     heddle_reuse_headers(${name} heddle_fuzzer_headers)
   endif()
+  heddle_compile_together(${name})
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} $<BUILD_INTERFACE:heddle_warnings>)

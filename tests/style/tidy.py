@@ -33,6 +33,7 @@ ALONE = re.compile(r'#include "hwy/foreach_target\.h"')
 # Flags that change the code of a source, and nothing that is looked at.
 ONLY_CODE = re.compile(r"-f(PIC|PIE|rtti|no-rtti|sanitize=.*|visibility.*)|-O\d|-g\d?")
 POSITION = re.compile(r"-f(PIC|PIE)")
+PART_OF_UNIT = re.compile(r'^#include "(.+\.cpp)"$', re.M)
 FINDING = re.compile(r"^(\S+?:\d+:\d+: )(?:warning|error): .*\[([\w.,-]+)\]$", re.M)
 
 # Names that a source declares at the outermost level, where the style has no indentation.
@@ -56,9 +57,24 @@ def names_of(text):
     return {name for name in found if not name.startswith(("GEN_", "GET_"))}
 
 
+def commands_of(build):
+    """The entry of each source in compile_commands.json. CMake's units of several sources
+    (HEDDLE_UNITY_BUILD) count as those sources; what is compiled for several programs counts once."""
+    commands = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        file = Path(entry["file"])
+        parts = [file]
+        if file.parent.name == "Unity" and file.exists():
+            parts = [Path(part) for part in PART_OF_UNIT.findall(file.read_text(encoding="utf-8"))]
+        for part in parts:
+            command = entry["command"].replace(str(file), str(part))
+            commands.setdefault(part, {**entry, "file": str(part), "command": command})
+    return commands
+
+
 def flags_of(entry):
     """The command without what belongs to one source, to compare and to use again."""
-    words = entry.get("arguments") or shlex.split(entry["command"])
+    words = shlex.split(entry["command"])
     kept, skip = [], False
     for word in words:
         if skip:
@@ -194,10 +210,7 @@ def main():
     parser.add_argument("--together", type=int, default=12, help="sources of a unit at most")
     # Options may stand between the build folder and the sources.
     given = parser.parse_intermixed_args()
-    commands = {}
-    for entry in json.loads((given.build / "compile_commands.json").read_text(encoding="utf-8")):
-        # What is compiled for several programs is looked at once.
-        commands.setdefault(Path(entry["file"]), entry)
+    commands = commands_of(given.build)
     sources = [source.resolve() for source in given.sources]
     for source in sources:
         if source not in commands:

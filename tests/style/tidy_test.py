@@ -55,6 +55,16 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(self.run_over({"a.cpp": "int a() { return 1; }\n", "b.cpp": "int b();\n"}),
                          (0, [], ""))
 
+    def test_units_of_the_build(self):
+        sources = {"a.cpp": LONG_IF.format("a"), "b.cpp": LONG_IF.format("b")}
+        folder = self.place / "Unity"
+        folder.mkdir()
+        unit = folder / "unity_0_cxx.cxx"
+        unit.write_text("".join(f'#include "{self.place / name}"\n' for name in sources), encoding="utf-8")
+        code, found, message = self.run_over(sources, built=["Unity/unity_0_cxx.cxx"])
+        self.assertEqual((code, message), (1, ""))
+        self.assertEqual([finding.split(" ")[0] for finding in sorted(found)], ["a.cpp:2:17:", "b.cpp:2:17:"])
+
     def test_units_that_do_not_compile(self):
         # One spelling of a type that names_of() takes for two.
         sources = {"a.cpp": "static int f(unsigned) { return 1; }\nint a() { return f(1); }\n",
