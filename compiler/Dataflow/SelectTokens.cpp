@@ -11,9 +11,9 @@
 ///   dataflow.graph @decode(...) -> (!logits {dataflow.name = "logits"},
 ///       !pairs {dataflow.name = "selection", dataflow.observed = "selection"}) {
 ///     %0 = dataflow.dispatch @contract_40x72(...)
-///     %1 = dataflow.dispatch @select(%0)
-///         computes <columns = 72, piece = 768, count = 64>
-///     dataflow.output %0, %1
+///     %1 = dataflow.dispatch @peaks(%0) computes <columns = 72, piece = 768>
+///     %2 = dataflow.dispatch @select(%0, %1) computes <columns = 72, piece = 768, count = 64>
+///     dataflow.output %0, %2
 ///
 /// Tested by tests/compiler/Dataflow/select-tokens.mlir.
 #include "compiler/Dataflow/KernelBuilder.h"
@@ -55,21 +55,29 @@ static std::string reasonAgainst(BufferType logits) {
   return {};
 }
 
+/// Creates a dispatch whose result is rows of so many numbers for each token.
+static Value createRows(OpBuilder &builder, SymbolTable &symbols, KernelFamily computes,
+                        ArrayRef<Value> inputs, int64_t width) {
+  KernelParts parts;
+  parts.stem = computes.getFamilyName();
+  parts.computes = computes;
+  parts.inputs.append(inputs.begin(), inputs.end());
+  parts.results = {BufferType::get(builder.getContext(), {tokensDimension, width},
+                                   builder.getF32Type(), /*rowStride=*/0)};
+  return createDispatch(builder, symbols, inputs.front().getLoc(), parts).getResult(0);
+}
+
 /// Adds the selection after all other results.
 static LogicalResult addSelection(GraphOp graph, Value logits, SymbolTable &symbols) {
   auto output = cast<OutputOp>(graph.getBody().front().getTerminator());
   OpBuilder builder(output);
   const int64_t vocabulary = cast<BufferType>(logits.getType()).getWidth();
-  auto computes = SelectAttr::get(builder.getContext(), vocabulary, logitsChunk,
-                                  std::min(vocabulary, mostSelected));
-  const int64_t pairs = computes.getPieces() + computes.getCount();
-  KernelParts parts;
-  parts.stem = "select";
-  parts.computes = computes;
-  parts.inputs = {logits};
-  parts.results = {BufferType::get(builder.getContext(), {tokensDimension, selectedPair * pairs},
-                                   builder.getF32Type(), /*rowStride=*/0)};
-  Value selection = createDispatch(builder, symbols, logits.getLoc(), parts).getResult(0);
+  auto ofPieces = PeaksAttr::get(builder.getContext(), vocabulary, logitsChunk);
+  Value peaks = createRows(builder, symbols, ofPieces, {logits}, peakWords * ofPieces.getPieces());
+  auto ofRow = SelectAttr::get(builder.getContext(), vocabulary, logitsChunk,
+                               std::min(vocabulary, mostSelected));
+  Value selection = createRows(builder, symbols, ofRow, {logits, peaks},
+                               selectedPair * (ofRow.getPieces() + ofRow.getCount()));
   SmallVector<NamedAttribute> attributes = {
       builder.getNamedAttr("dataflow.name", builder.getStringAttr(selectionOutput)),
       builder.getNamedAttr("dataflow.observed", builder.getStringAttr(selectionOutput))};

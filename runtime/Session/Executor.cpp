@@ -294,10 +294,10 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
     time = timeOf(run, *deferred, launched, lane, lane == 0);
   }
   const double begin = time == nullptr ? 0 : stream->now();
-  const HeddleRows *const *const selectionSpaces =
-      run.plan.selection ? memory.spacesOf(*run.plan.selection) : nullptr;
-  run.tail->run(lane, {*stream, context, selectionSpaces, memory.scratchOfCaller(), memory.places(),
-                       /*isTimed=*/time != nullptr});
+  const std::optional<PlannedSelection> &selection = run.plan.selection;
+  run.tail->run(lane, {*stream, context, selection ? memory.spacesOf(selection->peaks) : nullptr,
+                       selection ? memory.spacesOf(selection->best) : nullptr,
+                       memory.scratchOfCaller(), memory.places(), /*isTimed=*/time != nullptr});
   if (time != nullptr) {
     *time = {begin, stream->now()};
   }

@@ -186,6 +186,11 @@ Result<PagedDecoder::Step *> PagedDecoder::stepFor(const std::vector<bool> &outp
   auto made = std::make_unique<Step>();
   made->outputs = outputs;
   made->plan = Plan::make(artifact, *decoder.table, request);
+  if (selectionPort >= 0 && !made->plan.selection) {
+    // Nothing would read the selection: one of another form, in models of older compilers.
+    request = {outputs, true, logitsPort};
+    made->plan = Plan::make(artifact, *decoder.table, request);
+  }
   if (made->plan.deferred && !Projection::canCut(*made->plan.deferred)) {
     request = {outputs, true, -1};
     made->plan = Plan::make(artifact, *decoder.table, request);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <initializer_list>
 
 namespace heddle {
 using manifest::Location;
@@ -268,28 +269,38 @@ static bool givesOnly(const Plan &plan, const PlannedDispatch &dispatch, uint32_
          dispatch.finish == nullptr && dispatch.rows == tokensSpace;
 }
 
-/// Removes the last dispatch from the plan if it is the one that PlanRequest::selection allows.
-/// Sets Plan::selection, and whether any other dispatch reads the buffer that it reads.
+/// Returns whether a dispatch reads whole buffers, these, row by row.
+static bool readsOnly(const Plan &plan, const PlannedDispatch &dispatch,
+                      std::initializer_list<uint32_t> buffers) {
+  const auto first = plan.operands.begin() + dispatch.firstOperand;
+  return dispatch.rowByRow &&
+         std::equal(first + dispatch.written, first + dispatch.operandCount, buffers.begin(),
+                    buffers.end(), [](const PlannedOperand &operand, uint32_t buffer) {
+                      return operand.buffer == buffer && operand.byteOffset == 0;
+                    });
+}
+
+/// Removes the last two dispatches from the plan if they are those that PlanRequest::selection
+/// allows. Sets Plan::selection, and whether any other dispatch reads the logits.
 static void takeSelection(Plan &plan, const manifest::Entry &entry, const PlanRequest &request,
                           std::vector<bool> &read) {
-  if (request.selection < 0 || request.deferred < 0 || plan.dispatches.empty()) {
+  if (request.selection < 0 || request.deferred < 0 || plan.dispatches.size() < 2) {
     return;
   }
   const auto bufferOf = [&](int32_t output) {
     return entry.outputs()->Get(static_cast<uint32_t>(output))->buffer();
   };
   const uint32_t logits = bufferOf(request.deferred);
-  const PlannedDispatch last = plan.dispatches.back();
-  if (!givesOnly(plan, last, bufferOf(request.selection)) || last.operandCount != 2 ||
-      !last.rowByRow) {
+  const PlannedDispatch &best = plan.dispatches.back();
+  const PlannedDispatch &before = plan.dispatches[plan.dispatches.size() - 2];
+  const uint32_t peaks = plan.operands[before.firstOperand].buffer;
+  if (!givesOnly(plan, best, bufferOf(request.selection)) ||
+      !readsOnly(plan, best, {logits, peaks}) || !givesOnly(plan, before, peaks) ||
+      !readsOnly(plan, before, {logits}) || plan.buffers[peaks].kind != BufferPlace::Kind::Memory) {
     return;
   }
-  const PlannedOperand &input = plan.operands[last.firstOperand + 1];
-  if (input.buffer != logits || input.byteOffset != 0) {
-    return;
-  }
-  plan.selection = last;
-  plan.dispatches.pop_back();
+  plan.selection = PlannedSelection{before, best};
+  plan.dispatches.resize(plan.dispatches.size() - 2);
   plan.buffers[bufferOf(request.selection)] = {};
   read[logits] = std::any_of(
       plan.dispatches.begin(), plan.dispatches.end(), [&](const PlannedDispatch &dispatch) {

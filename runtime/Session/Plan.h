@@ -143,8 +143,8 @@ struct PlanRequest {
   bool caches = false;
   /// The output whose final dispatch is left to the caller; -1: none.
   int32_t deferred = -1;
-  /// The output that selects from the deferred one, whose dispatch is left to the caller as well;
-  /// -1: none.
+  /// The output that selects from the deferred one, whose dispatches are left to the caller as
+  /// well; -1: none.
   int32_t selection = -1;
 };
 
@@ -176,6 +176,13 @@ struct PlannedLoop {
   std::vector<EarlierOperand> earlier;
 };
 
+/// The dispatches that select from logits: `peaks` finds what each piece of a row has, and `best`
+/// also reads that (heddle/Selection.h). Each has one result, and reads nothing else.
+struct PlannedSelection {
+  PlannedDispatch peaks;
+  PlannedDispatch best;
+};
+
 /// The number of rows in one space, and the sum over sequences of its product with that in another.
 struct RowPairs {
   double rows = 0;
@@ -203,9 +210,9 @@ struct Plan {
   /// The dispatch that PlanRequest::deferred leaves out: it has one result, which nothing reads,
   /// and no finish. Its output has no place in the memory.
   std::optional<PlannedDispatch> deferred;
-  /// The dispatch of PlanRequest::selection, only with `deferred`: it has one result, and reads
-  /// nothing but the result of that dispatch, row by row.
-  std::optional<PlannedDispatch> selection;
+  /// The dispatches of PlanRequest::selection, only with `deferred`: they read the result of that
+  /// dispatch, row by row.
+  std::optional<PlannedSelection> selection;
   /// With `deferred`: the dispatches from this index on exist only for its rows, and each computes
   /// the row of the same number. They need not compute rows that are not wanted.
   size_t firstForDeferred = 0;

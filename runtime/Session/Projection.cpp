@@ -101,9 +101,9 @@ Projection::Projection(const Plan &plan, const PlannedOutput &output, const Devi
   for (Worker &worker : workers) {
     worker.operands.resize(plan.deferred->operandCount);
   }
-  if (plan.selection && exclusion != nullptr) {
-    selectable = plan.selection->columns - chunks;
-    selectionOperands.resize(2);
+  if (plan.selection && plan.selection->peaks.columns == chunks && exclusion != nullptr) {
+    selectable = plan.selection->best.columns - chunks;
+    selectionOperands.resize(plan.selection->best.operandCount);
   }
 }
 
@@ -169,9 +169,11 @@ Status Projection::reserveSelection(DeviceStream &stream) {
   const auto selected = static_cast<uint64_t>(countRows(selections->ranges));
   selections->chunks = chunks;
   selections->pitch =
-      static_cast<uint64_t>(plan->selection->columns * selectedPair) * sizeof(float);
+      static_cast<uint64_t>(plan->selection->best.columns * selectedPair) * sizeof(float);
   HEDDLE_TRY(
       stream.grow(selectedLogits, selected * static_cast<uint64_t>(vocabulary) * sizeof(float)));
+  HEDDLE_TRY(
+      stream.grow(peaks, selected * static_cast<uint64_t>(chunks * peakWords) * sizeof(float)));
   if (std::exchange(isFilled, false)) {
     std::swap(selectedPairs, selectedBefore);
   }
@@ -258,13 +260,25 @@ void Projection::exclude(const RunView &view) {
   view.stream.launch(0, {exclusion, nullptr, &context, {0, count}, {0, 1}, 1, 0}, nullptr);
 }
 
+/// Returns the address of an element.
+static std::byte *elementAt(const DeviceMemory &memory, int64_t element) {
+  return memory.data() + element * int64_t(sizeof(float));
+}
+
+/// Returns where the first row of a run would be if the memory had the `skipped` rows before its
+/// own: kernels count the rows that they read from there.
+static void *firstRow(const DeviceMemory &memory, int64_t skipped, int64_t rowElements) {
+  const auto own = reinterpret_cast<uintptr_t>(memory.data());
+  const auto bytes = static_cast<uintptr_t>(skipped * rowElements) * sizeof(float);
+  return reinterpret_cast<void *>(own - bytes);
+}
+
 /// Computes the logits of some rows. `before` is the number of rows of the ranges before these.
 void Projection::launchProduct(const RunView &view, Range wanted, int64_t before) {
   const PlannedDispatch &product = *plan->deferred;
   std::vector<void *> &operands = workers[0].operands;
   std::copy_n(view.context.operands, product.operandCount, operands.begin());
-  std::byte *const logits = selectedLogits.data() + before * vocabulary * int64_t(sizeof(float));
-  HeddleResult result{logits, wanted.begin, 0, vocabulary};
+  HeddleResult result{elementAt(selectedLogits, before * vocabulary), wanted.begin, 0, vocabulary};
   HeddleKernelContext context = view.context;
   context.operands = operands.data();
   operands[0] = &result;
@@ -279,27 +293,40 @@ void Projection::launchProduct(const RunView &view, Range wanted, int64_t before
                      nullptr);
 }
 
-/// Selects from the logits of the same rows.
-void Projection::launchSelection(const RunView &view, Range wanted, int64_t before) {
-  const PlannedDispatch &selection = *plan->selection;
-  const int64_t rowPairs = selection.columns * selectedPair;
-  std::byte *const pairs = selectedPairs.data() + before * rowPairs * int64_t(sizeof(float));
-  HeddleResult result{pairs, wanted.begin, 0, rowPairs};
-  // The kernel counts rows from the first of the run, which is not in this memory.
-  const auto first = reinterpret_cast<uintptr_t>(selectedLogits.data());
-  const auto skipped = static_cast<uintptr_t>((wanted.begin - before) * vocabulary);
+/// Finds what the pieces of the logits of the same rows have.
+void Projection::launchPeaks(const RunView &view, Range wanted, int64_t before) {
+  const PlannedDispatch &dispatch = plan->selection->peaks;
+  const int64_t words = chunks * peakWords;
+  HeddleResult result{elementAt(peaks, before * words), wanted.begin, 0, words};
   selectionOperands[0] = &result;
-  selectionOperands[1] = reinterpret_cast<void *>(first - skipped * sizeof(float));
+  selectionOperands[1] = firstRow(selectedLogits, wanted.begin - before, vocabulary);
   HeddleKernelContext context = view.context;
   context.operands = selectionOperands.data();
-  context.spaces = view.selectionSpaces;
+  context.spaces = view.spacesOfPeaks;
+  view.stream.launch(
+      0, {dispatch.kernel, nullptr, &context, wanted, {0, chunks}, dispatch.rowTile, view.scratch},
+      nullptr);
+}
+
+/// Selects from the logits of the same rows.
+void Projection::launchBest(const RunView &view, Range wanted, int64_t before) {
+  const PlannedDispatch &dispatch = plan->selection->best;
+  const int64_t rowPairs = dispatch.columns * selectedPair;
+  const int64_t skipped = wanted.begin - before;
+  HeddleResult result{elementAt(selectedPairs, before * rowPairs), wanted.begin, 0, rowPairs};
+  selectionOperands[0] = &result;
+  selectionOperands[1] = firstRow(selectedLogits, skipped, vocabulary);
+  selectionOperands[2] = firstRow(peaks, skipped, chunks * peakWords);
+  HeddleKernelContext context = view.context;
+  context.operands = selectionOperands.data();
+  context.spaces = view.spacesOfBest;
   view.stream.launch(0,
-                     {selection.kernel,
+                     {dispatch.kernel,
                       nullptr,
                       &context,
                       wanted,
                       {0, chunks + selections->best},
-                      selection.rowTile,
+                      dispatch.rowTile,
                       view.scratch},
                      nullptr);
 }
@@ -315,7 +342,8 @@ void Projection::select(const RunView &view) {
   exclude(view);
   before = 0;
   for (const Range wanted : selections->ranges) {
-    launchSelection(view, wanted, before);
+    launchPeaks(view, wanted, before);
+    launchBest(view, wanted, before);
     before += wanted.end - wanted.begin;
   }
   const auto count = static_cast<uint64_t>(before);

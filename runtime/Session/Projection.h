@@ -93,7 +93,8 @@ private:
   void exclude(const RunView &view);
   void select(const RunView &view);
   void launchProduct(const RunView &view, Range wanted, int64_t before);
-  void launchSelection(const RunView &view, Range wanted, int64_t before);
+  void launchPeaks(const RunView &view, Range wanted, int64_t before);
+  void launchBest(const RunView &view, Range wanted, int64_t before);
   void computeChunk(int lane, int64_t chunk, const RunView &view);
   void handOut(int lane, int64_t chunk, const RunView &view);
   void deliver(int lane, int64_t chunk, DeviceStream &stream, const float *values, int64_t stride);
@@ -115,8 +116,8 @@ private:
   std::vector<Range> copiedRanges;
   /// The number of best tokens that the device can select; 0: none.
   int64_t selectable = 0;
-  /// The logits of all rows of `selections`, and the pairs selected from them.
-  DeviceMemory selectedLogits;
+  /// The logits of all rows of `selections`, and what their pieces have.
+  DeviceMemory selectedLogits, peaks;
   /// Elements of these logits that count as minus infinity, those that were sent last, and where.
   std::vector<int64_t> excluded, excludedSent;
   DeviceMemory excludedElements;

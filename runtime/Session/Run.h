@@ -72,8 +72,9 @@ struct RunView {
   DeviceStream &stream;
   /// With the operands of Plan::deferred, whose result has no memory; otherwise null.
   HeddleKernelContext context;
-  /// The row spaces of Plan::selection; null if there is none.
-  const HeddleRows *const *selectionSpaces;
+  /// The row spaces of the dispatches of Plan::selection; null if there is none.
+  const HeddleRows *const *spacesOfPeaks;
+  const HeddleRows *const *spacesOfBest;
   /// Launch::scratch.
   uint64_t scratch;
   /// The address of every buffer.

@@ -172,8 +172,9 @@ static bool isOwn(const llvm::Value *address) {
          (llvm::isa<llvm::GlobalVariable>(object) && object->getName() != kShared);
 }
 
-/// Returns whether the threads of a unit's blocks cooperate: they share memory, or a block has a
-/// different number of threads than blocks of separate callers.
+/// Returns whether the threads of a unit's blocks cooperate: they share memory, a block has a
+/// different number of threads than blocks of separate callers, or the registers of a thread are
+/// limited, which those of callers never are.
 static bool isTogether(const llvm::Module &module) {
   if (module.getNamedGlobal(kShared)) {
     return true;
@@ -181,7 +182,8 @@ static bool isTogether(const llvm::Module &module) {
   const uint32_t callers = findTarget("sm_80")->backend->launchShape().threads();
   return llvm::any_of(module, [&](const llvm::Function &function) {
     const llvm::Attribute threads = function.getFnAttribute("nvvm.reqntid");
-    return threads.isValid() && threads.getValueAsString() != std::to_string(callers);
+    return function.hasFnAttribute("nvvm.minctasm") ||
+           (threads.isValid() && threads.getValueAsString() != std::to_string(callers));
   });
 }
 

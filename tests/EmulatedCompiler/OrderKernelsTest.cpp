@@ -29,7 +29,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr llvm::StringLiteral kSelection = R"(
-dataflow.kernel @select : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buffer<[tokens, 12], f32>
+dataflow.kernel @select : (!dataflow.buffer<[tokens, 100], f32>, !dataflow.buffer<[tokens, 9], f32>) -> !dataflow.buffer<[tokens, 12], f32>
     computes #dataflow.select<columns = 100, piece = 48, count = 3> {
 ^bb0(%x: f32):
   dataflow.yield %x

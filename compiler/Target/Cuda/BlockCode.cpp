@@ -366,4 +366,12 @@ Value BlockCode::ofOtherLane(Value number, int64_t bits, Value mask) {
   return shuffle(code, number, flipped, NVVM::ShflKind::bfly, mask);
 }
 
+Value BlockCode::teamMask(int64_t members) {
+  Value lane = code.remainder(thread, kWarpLanes);
+  Value first = code.subtract(lane, code.remainder(lane, members));
+  Value bits = code.integer((int64_t{1} << members) - 1);
+  Value shifted = arith::ShLIOp::create(code.builder, code.location, bits, first);
+  return arith::TruncIOp::create(code.builder, code.location, code.i32, shifted);
+}
+
 } // namespace heddle

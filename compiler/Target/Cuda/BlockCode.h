@@ -200,6 +200,8 @@ public:
   /// take part; all of them must pass the same mask.
   mlir::Value ofLane(mlir::Value number, mlir::Value lane, mlir::Value mask = {});
   mlir::Value ofOtherLane(mlir::Value number, int64_t bits, mlir::Value mask = {});
+  /// Returns the mask of the thread's team, if each `members` adjacent lanes are one.
+  mlir::Value teamMask(int64_t members);
 
 private:
   /// Loads a vector from an address aligned to its size, and returns its elements.

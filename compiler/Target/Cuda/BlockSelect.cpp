@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// Distributes the parts of a selection (Emitters/Select.h) among the threads of a block. All
-/// combinations have the order of one caller, so the bits are the same.
-///
 /// Shared memory holds a candidate for each piece: its element that ranks first among those that
-/// have no rank yet. The next best element of the row is the best candidate, and only its piece is
-/// then searched for another one, so the whole row is not read again for each token.
+/// have no rank yet, at first that of the kernel before. The next best element of the row is the
+/// best candidate, and only its piece is then searched for another one, so the whole row is never
+/// read. Without another token to find, no piece is searched.
 #include "compiler/Target/Cuda/BlockSelect.h"
 
 #include "compiler/Target/Cuda/OrderKernels.h"
 #include "compiler/Target/Cuda/OwnEntries.h"
-#include "compiler/Target/Emitters/Select.h"
 #include "heddle/Selection.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,8 +20,8 @@ using namespace mlir;
 
 namespace heddle {
 
-/// With one sentence a single multiprocessor works, so a block is large.
-static constexpr int64_t kThreads = 512;
+/// Enough for all candidates of most vocabularies, and for a piece.
+static constexpr int64_t kThreads = 256;
 static constexpr int64_t kWarps = kThreads / kWarpLanes;
 /// An element and its column, in words.
 static constexpr int64_t kSlotBytes = 8;
@@ -46,103 +43,87 @@ std::optional<BlockWork> blockSelect(dataflow::SelectAttr computes) {
   return BlockWork{kThreads, bytes, row, row, /*fewRows=*/0, /*leastBlocks=*/1};
 }
 
+static Value word(VectorCode &code, Value number) {
+  return arith::TruncIOp::create(code.builder, code.location, code.i32, number);
+}
+static Value index(VectorCode &code, Value word) {
+  return arith::ExtSIOp::create(code.builder, code.location, code.i64, word);
+}
+static Value cast32(VectorCode &code, Type type, Value bits) {
+  return arith::BitcastOp::create(code.builder, code.location, type, bits);
+}
+
+RankedElement firstOfLanes(BlockCode &block, RankedElement own, int64_t lanes, Value mask) {
+  VectorCode &code = block.code;
+  for (int64_t bit = 1; bit < lanes; bit *= 2) {
+    Value element = block.ofOtherLane(own.element, bit, mask);
+    // Lanes exchange words; what they hold does not matter.
+    Value bits = block.ofOtherLane(cast32(code, code.f32, word(code, own.column)), bit, mask);
+    own = firstOf(code, own, {element, index(code, cast32(code, code.i32, bits))});
+  }
+  return own;
+}
+
 namespace {
 /// The work of a block on one row.
 class SelectedRow {
 public:
   SelectedRow(VectorCode &code, const BlockCode &block, const KernelBody &body)
-      : code(code), block(block), arguments(body.arguments),
+      : code(code), block(block), body(body), arguments(body.arguments),
         computes(cast<dataflow::SelectAttr>(body.kernel.getComputes())),
-        input(body.operand(code, 0)), stride(body.kernel.getOperandBuffer(0).getRowElements()),
         result(KernelResult::load(code, body.arguments)),
         lane(code.remainder(block.thread, kWarpLanes)) {}
 
   void emit(Value row) {
-    Value from = code.at(input, code.multiply(row, stride));
-    emitPieces(row, from);
+    emitPieces(row);
     block.barrier();
-    emitRanks(row, from);
+    emitRanks(row);
+    // The next row has the same slots.
+    block.barrier();
   }
 
 private:
-  void emitPieces(Value row, Value from);
-  void emitRanks(Value row, Value from);
-  RankedElement firstOfLanes(RankedElement own, int64_t lanes, Value mask = {});
+  void emitPieces(Value row);
+  void emitRanks(Value row);
+  RankedElement nextOfPiece(Value row, Value piece, const RankedElement &last);
   RankedElement firstOfBlock(const RankedElement &own);
   RankedElement bestCandidate();
-  Value word(Value number) {
-    return arith::TruncIOp::create(code.builder, code.location, code.i32, number);
-  }
-  Value index(Value word) {
-    return arith::ExtSIOp::create(code.builder, code.location, code.i64, word);
-  }
-  Value cast32(Type type, Value bits) {
-    return arith::BitcastOp::create(code.builder, code.location, type, bits);
-  }
   /// Return the slots of a warp and of a piece.
   Value ofWarp(Value warp) { return block.sharedAt(code.multiply(warp, kSlotBytes)); }
   Value ofPiece(Value piece) { return ofWarp(code.add(piece, kWarps)); }
   void store(const RankedElement &ranked, Value slot) {
-    block.storeWords({cast32(code.i32, ranked.element), word(ranked.column)}, slot);
+    block.storeWords({cast32(code, code.i32, ranked.element), word(code, ranked.column)}, slot);
   }
   RankedElement load(Value slot) {
     const SmallVector<Value> words = block.loadWords(slot, 2);
-    return {cast32(code.f32, words[0]), index(words[1])};
+    return {cast32(code, code.f32, words[0]), index(code, words[1])};
   }
 
   VectorCode &code;
   BlockCode block;
+  const KernelBody &body;
   const KernelArguments &arguments;
   dataflow::SelectAttr computes;
-  Value input;
-  int64_t stride;
   KernelResult result;
   Value lane;
 };
 } // namespace
 
-/// Each team of sumsOfPiece lanes takes every n-th piece.
-void SelectedRow::emitPieces(Value row, Value from) {
-  static_assert(kWarpLanes % sumsOfPiece == 0);
-  Value part = code.remainder(block.thread, sumsOfPiece);
-  Value firstLane = code.subtract(lane, part);
-  Value bits = code.integer((int64_t{1} << sumsOfPiece) - 1);
-  Value mask = word(arith::ShLIOp::create(code.builder, code.location, bits, firstLane));
-  Value pieces = code.integer(computes.getPieces());
-  code.loop(
-      code.divide(block.thread, sumsOfPiece), pieces, kThreads / sumsOfPiece, [&](Value piece) {
-        const PieceOfRow own = PieceOfRow::of(code, computes, from, piece, part);
-        const RankedElement first = firstOfLanes(own.first(code), sumsOfPiece, mask);
-        Value partial = own.sum(code, first.element);
-        Value sum = zeroDouble(code);
-        for (int64_t each = 0; each < sumsOfPiece; ++each) {
-          Value other = block.ofLane(partial, word(code.add(firstLane, each)), mask);
-          sum = addDouble(code, sum, other);
-        }
-        Value isWanted = code.both(code.less(arguments.columnBegin, code.add(piece, 1)),
-                                   code.less(piece, arguments.columnEnd));
-        code.when(code.equal(part, code.integer(0)), [&] {
-          store(first, ofPiece(piece));
-          code.when(isWanted, [&] { storePiece(code, result, row, piece, first.element, sum); });
-        });
-      });
-}
-
-/// Returns the first of the elements of so many adjacent lanes, in all of them. `mask` says which
-/// these are, unless they are the whole warp.
-RankedElement SelectedRow::firstOfLanes(RankedElement own, int64_t lanes, Value mask) {
-  for (int64_t bit = 1; bit < lanes; bit *= 2) {
-    Value element = block.ofOtherLane(own.element, bit, mask);
-    // Lanes exchange words; what they hold does not matter.
-    Value column = block.ofOtherLane(cast32(code.f32, word(own.column)), bit, mask);
-    own = firstOf(code, own, {element, index(cast32(code.i32, column))});
-  }
-  return own;
+/// Copies what the pieces have. Each thread takes every n-th one.
+void SelectedRow::emitPieces(Value row) {
+  Value from = rowOfOperand(code, body, 1, row);
+  code.loop(block.thread, code.integer(computes.getPieces()), kThreads, [&](Value piece) {
+    const Peak peak = Peak::load(code, from, piece);
+    store(peak.first, ofPiece(piece));
+    Value isWanted = code.both(code.less(arguments.columnBegin, code.add(piece, 1)),
+                               code.less(piece, arguments.columnEnd));
+    code.when(isWanted, [&] { storePiece(code, result, row, piece, peak); });
+  });
 }
 
 /// Returns the first of the elements of all threads, in all threads.
 RankedElement SelectedRow::firstOfBlock(const RankedElement &own) {
-  const RankedElement first = firstOfLanes(own, kWarpLanes);
+  const RankedElement first = firstOfLanes(block, own, kWarpLanes);
   code.when(code.equal(lane, code.integer(0)),
             [&] { store(first, ofWarp(code.divide(block.thread, kWarpLanes))); });
   block.barrier();
@@ -163,22 +144,31 @@ RankedElement SelectedRow::bestCandidate() {
                       firstOf(code, {best[0], best[1]}, load(ofPiece(piece)));
                   return SmallVector<Value>{first.element, first.column};
                 });
-  return firstOfLanes({found[0], found[1]}, kWarpLanes);
+  return firstOfLanes(block, {found[0], found[1]}, kWarpLanes);
 }
 
-void SelectedRow::emitRanks(Value row, Value from) {
+/// Returns the first element of a piece that ranks after `last`.
+RankedElement SelectedRow::nextOfPiece(Value row, Value piece, const RankedElement &last) {
+  Value begin = code.multiply(piece, computes.getPiece());
+  Value end =
+      code.smaller(code.add(begin, computes.getPiece()), code.integer(computes.getColumns()));
+  return firstOfBlock(firstAfter(code, rowOfOperand(code, body, 0, row),
+                                 code.add(begin, block.thread), end, kThreads, last));
+}
+
+void SelectedRow::emitRanks(Value row) {
   Value isFirst = code.equal(block.thread, code.integer(0));
   code.loop(code.integer(computes.getPieces()), arguments.columnEnd, 1, [&](Value pair) {
     const RankedElement best = bestCandidate();
     Value isWanted = code.less(arguments.columnBegin, code.add(pair, 1));
     code.when(code.both(isWanted, isFirst), [&] { storeRanked(code, result, row, pair, best); });
-    // Without an element in the row, no piece has a candidate.
-    Value piece = code.divide(code.larger(best.column, code.integer(0)), computes.getPiece());
-    const PieceOfRow own = PieceOfRow::of(code, computes, from, piece, block.thread);
-    const RankedElement next =
-        firstOfBlock(firstAfter(code, from, own.begin, own.end, kThreads, best));
-    code.when(isFirst, [&] { store(next, ofPiece(piece)); });
-    block.barrier();
+    code.when(code.less(code.add(pair, 1), arguments.columnEnd), [&] {
+      // Without an element in the row, no piece has a candidate.
+      Value piece = code.divide(code.larger(best.column, code.integer(0)), computes.getPiece());
+      const RankedElement next = nextOfPiece(row, piece, best);
+      code.when(isFirst, [&] { store(next, ofPiece(piece)); });
+      block.barrier();
+    });
   });
 }
 

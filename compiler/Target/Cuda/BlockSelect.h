@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The selection of tokens by blocks: a block has a row of logits. Half a warp has a piece of it, a
-/// lane for each of its sums. The best tokens are found one after another by all threads.
+/// The selection of tokens by blocks, after BlockPeaks.h: a block has a row of logits. The best
+/// tokens are found one after another by all threads.
 #ifndef HEDDLE_COMPILER_TARGET_CUDA_BLOCKSELECT_H
 #define HEDDLE_COMPILER_TARGET_CUDA_BLOCKSELECT_H
 
 #include "compiler/Target/Cuda/BlockCode.h"
-#include "compiler/Target/Emitters/Emitters.h"
+#include "compiler/Target/Emitters/Select.h"
 
 namespace heddle {
+
+/// Returns the first of the elements of so many adjacent lanes, in all of them. `mask` says which
+/// these are, unless they are the whole warp.
+RankedElement firstOfLanes(BlockCode &block, RankedElement own, int64_t lanes,
+                           mlir::Value mask = {});
 
 /// Returns how blocks compute a selection.
 std::optional<BlockWork> blockSelect(dataflow::SelectAttr computes);

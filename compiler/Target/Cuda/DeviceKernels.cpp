@@ -5,6 +5,7 @@
 
 #include "compiler/Target/Cuda/BlockAttention.h"
 #include "compiler/Target/Cuda/BlockOrder.h"
+#include "compiler/Target/Cuda/BlockPeaks.h"
 #include "compiler/Target/Cuda/BlockProduct.h"
 #include "compiler/Target/Cuda/BlockSelect.h"
 #include "compiler/Target/Cuda/WarpRows.h"
@@ -34,6 +35,8 @@ static DeviceKernel deviceKernelOf(dataflow::KernelOp kernel, Family computes,
         byBlocks(blockProduct(kernel, target), emitBlockProduct, productChoice(kernel, target));
     found.rounded = roundedLaunches(kernel, target);
     return found;
+  } else if constexpr (std::is_same_v<Family, dataflow::PeaksAttr>) {
+    return byBlocks(blockPeaks(computes), emitBlockPeaks);
   } else if constexpr (std::is_same_v<Family, dataflow::SelectAttr>) {
     return byBlocks(blockSelect(computes), emitBlockSelect);
   } else if constexpr (std::is_same_v<Family, dataflow::OrderAttr>) {

@@ -14,7 +14,7 @@
 namespace heddle {
 
 /// The families for which blocks have code of their own: attention and its halves, products, the
-/// selection of tokens, and the order of rows. Warps compute all others (WarpRows.h).
+/// two of the selection of tokens, and the order of rows. Warps compute all others (WarpRows.h).
 template <typename Family>
 concept isOfAttention =
     llvm::is_one_of<Family, dataflow::AttentionAttr, dataflow::AttentionWeightsAttr,
@@ -23,8 +23,9 @@ template <typename Family>
 concept isOfProducts = llvm::is_one_of<Family, dataflow::ContractAttr, dataflow::ContractChosenAttr,
                                        dataflow::ContractSlideAttr>::value;
 template <typename Family>
-concept isOfBlocks = isOfAttention<Family> || isOfProducts<Family> ||
-                     llvm::is_one_of<Family, dataflow::SelectAttr, dataflow::OrderAttr>::value;
+concept isOfBlocks =
+    isOfAttention<Family> || isOfProducts<Family> ||
+    llvm::is_one_of<Family, dataflow::PeaksAttr, dataflow::SelectAttr, dataflow::OrderAttr>::value;
 
 /// How a GPU computes a kernel.
 struct DeviceKernel {

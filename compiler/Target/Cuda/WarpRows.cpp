@@ -8,8 +8,6 @@
 
 #include "heddle/Abi.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -120,23 +118,13 @@ std::optional<BlockWork> warpRows(dataflow::KernelOp kernel) {
   return columns ? std::optional(workOf(*columns)) : std::nullopt;
 }
 
-/// Returns a mask of the lanes of the thread's team.
-static Value teamMask(const BlockCode &block, int64_t members) {
-  VectorCode &code = block.code;
-  Value lane = code.remainder(block.thread, kWarpLanes);
-  Value first = code.subtract(lane, code.remainder(lane, members));
-  Value bits = code.integer((int64_t{1} << members) - 1);
-  Value shifted = arith::ShLIOp::create(code.builder, code.location, bits, first);
-  return arith::TruncIOp::create(code.builder, code.location, code.i32, shifted);
-}
-
 /// Divides the threads of a block into teams in the current function.
 static void enterTeams(VectorCode &code, const KernelBody &body, int64_t columns) {
   const BlockWork work = workOf(columns);
   work.note(body.function);
   const int64_t members = kRowThreads / work.few.rows;
   auto block = std::make_shared<BlockCode>(code, body.function);
-  Value mask = members == kWarpLanes ? Value() : teamMask(*block, members);
+  Value mask = members == kWarpLanes ? Value() : block->teamMask(members);
   auto combine = [block, mask, members](Value number, RowTeam::Combine two) {
     for (int64_t bits = 1; bits < members; bits *= 2) {
       number = two(number, block->ofOtherLane(number, bits, mask));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The selection of tokens by one caller. Each pass over a row finds the element that ranks
-/// directly after the one before it.
+/// The selection of tokens by one caller, in two kernels: what the pieces of a row have, then its
+/// best elements. Each pass over a row finds the element that ranks directly after the one before.
 #include "compiler/Target/Emitters/Select.h"
 
 #include "heddle/Selection.h"
@@ -54,7 +54,7 @@ RankedElement firstAfter(VectorCode &code, Value row, Value begin, Value end, in
 
 // --- pieces ----------------------------------------------------------------------------------
 
-PieceOfRow PieceOfRow::of(VectorCode &code, dataflow::SelectAttr computes, Value row, Value piece,
+PieceOfRow PieceOfRow::of(VectorCode &code, dataflow::PeaksAttr computes, Value row, Value piece,
                           Value part) {
   Value begin = code.multiply(piece, computes.getPiece());
   Value end =
@@ -70,13 +70,21 @@ Value PieceOfRow::sum(VectorCode &code, Value largest) const {
   Value zero = code.number(0);
   return code.loop(begin, end, sumsOfPiece, {zero}, [&](Value column, ValueRange carried) {
     Value element = code.loadScalar(code.at(row, column));
-    Value shifted = code.subtractFloat(element, largest);
-    Value exponential = math::ExpOp::create(code.builder, code.location, shifted);
-    Value isNan = compare(code, arith::CmpFPredicate::UNO, shifted, shifted);
-    Value isNone = compare(code, arith::CmpFPredicate::OEQ, element, code.number(-kInfinity));
-    Value term = code.select(isNone, zero, code.select(isNan, shifted, exponential));
-    return SmallVector<Value>{code.addFloat(carried[0], term)};
+    return SmallVector<Value>{code.addFloat(carried[0], exponentialTerm(code, element, largest))};
   })[0];
+}
+
+Value exponentialTerm(VectorCode &code, Value element, Value largest) {
+  Value shifted = code.subtractFloat(element, largest);
+  Value exponential = math::ExpOp::create(code.builder, code.location, shifted);
+  Value isNan = compare(code, arith::CmpFPredicate::UNO, shifted, shifted);
+  Value isNone = compare(code, arith::CmpFPredicate::OEQ, element, code.number(-kInfinity));
+  return code.select(isNone, code.number(0), code.select(isNan, shifted, exponential));
+}
+
+Value rowOfOperand(VectorCode &code, const KernelBody &body, unsigned operand, Value row) {
+  const int64_t stride = body.kernel.getOperandBuffer(operand).getRowElements();
+  return code.at(body.operand(code, operand), code.multiply(row, stride));
 }
 
 Value zeroDouble(VectorCode &code) {
@@ -90,6 +98,32 @@ Value addDouble(VectorCode &code, Value sum, Value part) {
 
 // --- results ---------------------------------------------------------------------------------
 
+/// Returns the bits of a column as an f32. If there is no element, any column will do that a row
+/// has.
+static Value columnBits(VectorCode &code, Value column) {
+  Value isNone = code.less(column, code.integer(0));
+  Value word = arith::TruncIOp::create(code.builder, code.location, code.i32,
+                                       code.select(isNone, code.integer(0), column));
+  return arith::BitcastOp::create(code.builder, code.location, code.f32, word);
+}
+
+Peak Peak::load(VectorCode &code, Value row, Value piece) {
+  Value address = code.at(row, code.multiply(piece, peakWords));
+  Value largest = code.loadScalar(address), sum = code.loadScalar(code.at(address, 1));
+  Value word = arith::BitcastOp::create(code.builder, code.location, code.i32,
+                                        code.loadScalar(code.at(address, 2)));
+  return {{largest, arith::ExtSIOp::create(code.builder, code.location, code.i64, word)}, sum};
+}
+
+void storePeak(VectorCode &code, const KernelResult &result, Value row, Value piece,
+               const RankedElement &first, Value sumDouble) {
+  Value address = result.at(code, row, code.multiply(piece, peakWords));
+  Value sum = arith::TruncFOp::create(code.builder, code.location, code.f32, sumDouble);
+  code.storeScalar(first.element, address);
+  code.storeScalar(sum, code.at(address, 1));
+  code.storeScalar(columnBits(code, first.column), code.at(address, 2));
+}
+
 static void storePair(VectorCode &code, const KernelResult &result, Value row, Value pair,
                       Value first, Value second) {
   Value address = result.at(code, row, code.multiply(pair, selectedPair));
@@ -97,58 +131,61 @@ static void storePair(VectorCode &code, const KernelResult &result, Value row, V
   code.storeScalar(second, code.at(address, 1));
 }
 
-void storePiece(VectorCode &code, const KernelResult &result, Value row, Value pair, Value largest,
-                Value sumDouble) {
-  Value sum = arith::TruncFOp::create(code.builder, code.location, code.f32, sumDouble);
-  storePair(code, result, row, pair, largest, sum);
+void storePiece(VectorCode &code, const KernelResult &result, Value row, Value pair,
+                const Peak &piece) {
+  storePair(code, result, row, pair, piece.first.element, piece.sum);
 }
 
 void storeRanked(VectorCode &code, const KernelResult &result, Value row, Value pair,
                  const RankedElement &ranked) {
-  // If there is no element, any column will do that a row has.
-  Value isNone = code.less(ranked.column, code.integer(0));
-  Value column = code.select(isNone, code.integer(0), ranked.column);
-  Value word = arith::TruncIOp::create(code.builder, code.location, code.i32, column);
-  Value bits = arith::BitcastOp::create(code.builder, code.location, code.f32, word);
-  storePair(code, result, row, pair, ranked.element, bits);
+  storePair(code, result, row, pair, ranked.element, columnBits(code, ranked.column));
 }
 
 // --- one caller ------------------------------------------------------------------------------
 
+template <> KernelScratch scratchOf(dataflow::PeaksAttr) { return {}; }
 template <> KernelScratch scratchOf(dataflow::SelectAttr) { return {}; }
 
-static void emitPieces(VectorCode &code, const KernelArguments &arguments,
-                       const KernelResult &result, dataflow::SelectAttr computes, Value row,
-                       Value from) {
+static void emitPeak(VectorCode &code, const KernelResult &result, dataflow::PeaksAttr computes,
+                     Value row, Value from, Value piece) {
   Value zero = code.integer(0), parts = code.integer(sumsOfPiece);
-  Value last = code.smaller(arguments.columnEnd, code.integer(computes.getPieces()));
-  code.loop(arguments.columnBegin, last, 1, [&](Value piece) {
-    auto part = [&](Value number) { return PieceOfRow::of(code, computes, from, piece, number); };
-    const RankedElement none = afterAll(code);
-    Value largest =
-        code.loop(zero, parts, 1, {none.element, none.column}, [&](Value number, ValueRange best) {
-          const RankedElement first = firstOf(code, {best[0], best[1]}, part(number).first(code));
-          return SmallVector<Value>{first.element, first.column};
-        })[0];
-    Value sum =
-        code.loop(zero, parts, 1, {zeroDouble(code)}, [&](Value number, ValueRange carried) {
-          return SmallVector<Value>{addDouble(code, carried[0], part(number).sum(code, largest))};
-        })[0];
-    storePiece(code, result, row, piece, largest, sum);
+  auto part = [&](Value number) { return PieceOfRow::of(code, computes, from, piece, number); };
+  const RankedElement none = afterAll(code);
+  SmallVector<Value> found =
+      code.loop(zero, parts, 1, {none.element, none.column}, [&](Value number, ValueRange best) {
+        const RankedElement first = firstOf(code, {best[0], best[1]}, part(number).first(code));
+        return SmallVector<Value>{first.element, first.column};
+      });
+  const RankedElement first = {found[0], found[1]};
+  Value sum = code.loop(zero, parts, 1, {zeroDouble(code)}, [&](Value number, ValueRange carried) {
+    Value partial = part(number).sum(code, first.element);
+    return SmallVector<Value>{addDouble(code, carried[0], partial)};
+  })[0];
+  storePeak(code, result, row, piece, first, sum);
+}
+
+template <> void emit(VectorCode &code, const KernelBody &body, dataflow::PeaksAttr computes) {
+  const KernelArguments &arguments = body.arguments;
+  const KernelResult result = KernelResult::load(code, arguments);
+  code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
+    Value from = rowOfOperand(code, body, 0, row);
+    code.loop(arguments.columnBegin, arguments.columnEnd, 1,
+              [&](Value piece) { emitPeak(code, result, computes, row, from, piece); });
   });
 }
 
 template <> void emit(VectorCode &code, const KernelBody &body, dataflow::SelectAttr computes) {
   const KernelArguments &arguments = body.arguments;
-  Value input = body.operand(code, 0);
-  const int64_t stride = body.kernel.getOperandBuffer(0).getRowElements();
   const KernelResult result = KernelResult::load(code, arguments);
+  Value pieces = code.integer(computes.getPieces());
   code.loop(arguments.rowBegin, arguments.rowEnd, 1, [&](Value row) {
-    Value from = code.at(input, code.multiply(row, stride));
-    emitPieces(code, arguments, result, computes, row, from);
+    Value from = rowOfOperand(code, body, 0, row), peaks = rowOfOperand(code, body, 1, row);
+    code.loop(
+        arguments.columnBegin, code.smaller(arguments.columnEnd, pieces), 1,
+        [&](Value piece) { storePiece(code, result, row, piece, Peak::load(code, peaks, piece)); });
     const RankedElement first = beforeAll(code);
-    code.loop(code.integer(computes.getPieces()), arguments.columnEnd, 1,
-              {first.element, first.column}, [&](Value pair, ValueRange last) {
+    code.loop(pieces, arguments.columnEnd, 1, {first.element, first.column},
+              [&](Value pair, ValueRange last) {
                 const RankedElement next =
                     firstAfter(code, from, code.integer(0), code.integer(computes.getColumns()),
                                /*step=*/1, {last[0], last[1]});

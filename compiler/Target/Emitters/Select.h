@@ -28,12 +28,13 @@ RankedElement firstOf(VectorCode &code, const RankedElement &a, const RankedElem
 RankedElement firstAfter(VectorCode &code, mlir::Value row, mlir::Value begin, mlir::Value end,
                          int64_t step, const RankedElement &last);
 
-/// The part of a piece that one of its sums covers.
+/// The part of a piece that one of its sums covers: columns begin, begin + sumsOfPiece, ... before
+/// `end`.
 struct PieceOfRow {
   mlir::Value row, begin, end;
 
   /// Returns part number `part`, an i64, of piece number `piece`.
-  static PieceOfRow of(VectorCode &code, dataflow::SelectAttr computes, mlir::Value row,
+  static PieceOfRow of(VectorCode &code, dataflow::PeaksAttr computes, mlir::Value row,
                        mlir::Value piece, mlir::Value part);
   /// Returns the element that ranks first.
   RankedElement first(VectorCode &code) const;
@@ -41,14 +42,33 @@ struct PieceOfRow {
   mlir::Value sum(VectorCode &code, mlir::Value largest) const;
 };
 
+/// Returns what an element adds to a sum: exp(element - largest), or zero for minus infinity.
+mlir::Value exponentialTerm(VectorCode &code, mlir::Value element, mlir::Value largest);
+
+/// Returns the address of a row of an operand.
+mlir::Value rowOfOperand(VectorCode &code, const KernelBody &body, unsigned operand,
+                         mlir::Value row);
+
 /// Adds an f32 to a sum in double precision.
 mlir::Value addDouble(VectorCode &code, mlir::Value sum, mlir::Value part);
 mlir::Value zeroDouble(VectorCode &code);
 
+/// What the first kernel leaves of a piece for the second one: its element that ranks first, and
+/// the sum of exponentials.
+struct Peak {
+  RankedElement first;
+  mlir::Value sum;
+
+  /// Loads piece number `piece`; `row` is the address of the words of all pieces.
+  static Peak load(VectorCode &code, mlir::Value row, mlir::Value piece);
+};
+void storePeak(VectorCode &code, const KernelResult &result, mlir::Value row, mlir::Value piece,
+               const RankedElement &first, mlir::Value sumDouble);
+
 /// Store pair number `pair` of a row: that of a piece, and a ranked element, whose column is stored
 /// as the bits of an i32.
 void storePiece(VectorCode &code, const KernelResult &result, mlir::Value row, mlir::Value pair,
-                mlir::Value largest, mlir::Value sumDouble);
+                const Peak &piece);
 void storeRanked(VectorCode &code, const KernelResult &result, mlir::Value row, mlir::Value pair,
                  const RankedElement &ranked);
 

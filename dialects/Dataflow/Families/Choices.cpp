@@ -9,6 +9,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -247,6 +248,83 @@ std::optional<double> PlaceColumnsAttr::evaluate(const KernelRun &run, unsigned,
   return 0;
 }
 
+// --- peaks -----------------------------------------------------------------------------------
+
+/// Checks the division of logits into pieces.
+static LogicalResult verifyPieces(EmitError emitError, int64_t columns, int64_t piece) {
+  if (columns > largestSelectedVocabulary) {
+    return emitError() << "expects at most " << largestSelectedVocabulary << " columns, got "
+                       << columns;
+  }
+  if (piece > largestSelectedVocabulary || piece % sumsOfPiece != 0) {
+    return emitError() << "expects pieces of a multiple of " << sumsOfPiece << " columns, at most "
+                       << largestSelectedVocabulary << ", got " << piece;
+  }
+  return success();
+}
+
+/// A column as the kernels store it, the bits of an i32, read as f32.
+static double storedColumn(int64_t column) {
+  return static_cast<double>(llvm::bit_cast<float>(static_cast<int32_t>(column)));
+}
+
+StringRef PeaksAttr::getNoun() const { return "the largest logits of pieces"; }
+
+std::string PeaksAttr::getSizes(FunctionType) const {
+  return llvm::formatv("{0}of{1}", getPieces(), getColumns());
+}
+
+int64_t PeaksAttr::getPieces() const { return piecesOf(getColumns(), getPiece()); }
+
+LogicalResult PeaksAttr::verifyNumbers(EmitError emitError) const {
+  return failed(verifyPositive(*this, emitError, {getColumns(), getPiece()}))
+             ? failure()
+             : verifyPieces(emitError, getColumns(), getPiece());
+}
+
+int64_t PeaksAttr::getNumInputs() const { return 1; }
+
+SmallVector<KernelInput> PeaksAttr::getInputs(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getColumns()}}};
+}
+
+SmallVector<KernelResult> PeaksAttr::getResults(FunctionType type) const {
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), peakWords * getPieces()}}};
+}
+
+LogicalResult PeaksAttr::verifyOperands(EmitError, FunctionType) const { return success(); }
+
+Division PeaksAttr::getDivision(FunctionType) const {
+  return {.columns = Division::Columns::Heads, .count = getPieces(), .size = peakWords};
+}
+
+Flops PeaksAttr::getFlops(FunctionType) const { return {}; }
+
+EpilogueSupport PeaksAttr::getEpilogueSupport() const { return EpilogueSupport::None; }
+
+std::optional<unsigned> PeaksAttr::getEpilogueResult() const { return std::nullopt; }
+
+bool PeaksAttr::hidesLaterKeys() const { return false; }
+
+std::optional<double> PeaksAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
+                                          int64_t column) const {
+  const int64_t begin = column / peakWords * getPiece();
+  const int64_t end = std::min(begin + getPiece(), getColumns());
+  double largest = -std::numeric_limits<double>::infinity();
+  int64_t place = 0;
+  for (int64_t each = begin; each < end; ++each) {
+    const double element = run.at(0, row, each);
+    place = element > largest ? each : place;
+    largest = element > largest ? element : largest;
+  }
+  double sum = 0;
+  for (int64_t each = begin; each < end; ++each) {
+    const double element = run.at(0, row, each);
+    sum += std::isinf(element) && element < 0 ? 0 : std::exp(element - largest);
+  }
+  return std::array{largest, sum, storedColumn(place)}[static_cast<size_t>(column % peakWords)];
+}
+
 // --- select ----------------------------------------------------------------------------------
 
 StringRef SelectAttr::getNoun() const { return "a selection of tokens"; }
@@ -258,16 +336,9 @@ std::string SelectAttr::getSizes(FunctionType) const {
 int64_t SelectAttr::getPieces() const { return piecesOf(getColumns(), getPiece()); }
 
 LogicalResult SelectAttr::verifyNumbers(EmitError emitError) const {
-  if (failed(verifyPositive(*this, emitError, {getColumns(), getPiece(), getCount()}))) {
+  if (failed(verifyPositive(*this, emitError, {getColumns(), getPiece(), getCount()})) ||
+      failed(verifyPieces(emitError, getColumns(), getPiece()))) {
     return failure();
-  }
-  if (getColumns() > largestSelectedVocabulary) {
-    return emitError() << "expects at most " << largestSelectedVocabulary << " columns, got "
-                       << getColumns();
-  }
-  if (getPiece() > largestSelectedVocabulary || getPiece() % sumsOfPiece != 0) {
-    return emitError() << "expects pieces of a multiple of " << sumsOfPiece << " columns, at most "
-                       << largestSelectedVocabulary << ", got " << getPiece();
   }
   if (getCount() > std::min(getColumns(), mostSelected)) {
     return emitError() << "expects at most " << std::min(getColumns(), mostSelected) << " of "
@@ -276,10 +347,11 @@ LogicalResult SelectAttr::verifyNumbers(EmitError emitError) const {
   return success();
 }
 
-int64_t SelectAttr::getNumInputs() const { return 1; }
+int64_t SelectAttr::getNumInputs() const { return 2; }
 
 SmallVector<KernelInput> SelectAttr::getInputs(FunctionType type) const {
-  return {{.shape = SmallVector<int64_t>{rowsOf(type), getColumns()}}};
+  return {{.shape = SmallVector<int64_t>{rowsOf(type), getColumns()}},
+          {.shape = SmallVector<int64_t>{rowsOf(type), peakWords * getPieces()}}};
 }
 
 SmallVector<KernelResult> SelectAttr::getResults(FunctionType type) const {
@@ -301,28 +373,12 @@ std::optional<unsigned> SelectAttr::getEpilogueResult() const { return std::null
 
 bool SelectAttr::hidesLaterKeys() const { return false; }
 
-/// Returns the largest element of a piece, or the sum of exponentials relative to it.
-static double pieceOf(const KernelRun &run, int64_t row, int64_t begin, int64_t end, bool isSum) {
-  double largest = -std::numeric_limits<double>::infinity();
-  for (int64_t column = begin; column < end; ++column) {
-    const double element = run.at(0, row, column);
-    largest = element > largest ? element : largest;
-  }
-  double sum = 0;
-  for (int64_t column = begin; column < end; ++column) {
-    const double element = run.at(0, row, column);
-    sum += std::isinf(element) && element < 0 ? 0 : std::exp(element - largest);
-  }
-  return isSum ? sum : largest;
-}
-
 std::optional<double> SelectAttr::evaluate(const KernelRun &run, unsigned, int64_t row,
                                            int64_t column) const {
   const int64_t pair = column / selectedPair;
   const bool isSecond = column % selectedPair != 0;
   if (pair < getPieces()) {
-    const int64_t begin = pair * getPiece();
-    return pieceOf(run, row, begin, std::min(begin + getPiece(), getColumns()), isSecond);
+    return run.at(1, row, pair * peakWords + (isSecond ? 1 : 0));
   }
   SmallVector<int64_t> columns;
   for (int64_t each = 0; each < getColumns(); ++each) {
@@ -336,8 +392,7 @@ std::optional<double> SelectAttr::evaluate(const KernelRun &run, unsigned, int64
   const auto rank = static_cast<size_t>(pair - getPieces());
   const bool exists = rank < columns.size();
   if (isSecond) {
-    const auto token = static_cast<int32_t>(exists ? columns[rank] : 0);
-    return static_cast<double>(llvm::bit_cast<float>(token));
+    return storedColumn(exists ? columns[rank] : 0);
   }
   return exists ? run.at(0, row, columns[rank]) : -std::numeric_limits<double>::infinity();
 }

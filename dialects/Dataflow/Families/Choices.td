@@ -42,14 +42,34 @@ def Dataflow_PlaceColumnsAttr : Dataflow_Family<"PlaceColumns", "place_columns">
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-def Dataflow_SelectAttr : Dataflow_Family<"Select", "select"> {
-  let summary = "what a search needs of each row of `columns` logits: pieces for the normaliser, and the best";
+def Dataflow_PeaksAttr : Dataflow_Family<"Peaks", "peaks"> {
+  let summary =
+      "what each piece of a row of `columns` logits has for the normaliser, and its largest";
   let description = [{
-    A row of the result has pairs: for each piece of `piece` columns the largest element and the sum of
-    exp(element - largest), then the `count` largest elements and their columns, the largest first, of
-    equal ones that of the lower column (runtime/include/heddle/Selection.h). Minus infinity and NaN
-    are never among the largest; minus infinity and column -1 stand for those that are missing. NaN
-    makes the sum of its piece NaN. A column of work is a pair.
+    A row of the result has three words for each piece of `piece` columns: the largest element, the
+    sum of exp(element - largest), and the column of the largest as the bits of an i32, of equal ones
+    the lower (runtime/include/heddle/Selection.h). Minus infinity and NaN are never the largest; minus
+    infinity and column 0 stand for one that is missing. NaN makes the sum NaN. A column of work is a
+    piece.
+  }];
+  let parameters = (ins "int64_t":$columns, "int64_t":$piece);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// The number of pieces.
+    int64_t getPieces() const;
+  }];
+}
+
+def Dataflow_SelectAttr : Dataflow_Family<"Select", "select"> {
+  let summary = "what a search needs of each row of `columns` logits: pieces for the normaliser, "
+                "and the best";
+  let description = [{
+    inputs[0] are the logits, and inputs[1] is what #dataflow.peaks finds in them. A row of the result
+    has pairs: for each piece of `piece` columns the largest element and the sum of
+    exp(element - largest), as inputs[1] has them, then the `count` largest elements and their
+    columns, the largest first, of equal ones that of the lower column
+    (runtime/include/heddle/Selection.h). Minus infinity and NaN are never among the largest; minus
+    infinity and column 0 stand for those that are missing. A column of work is a pair.
   }];
   let parameters = (ins "int64_t":$columns, "int64_t":$piece, "int64_t":$count);
   let assemblyFormat = "`<` struct(params) `>`";

@@ -26,6 +26,12 @@ inline constexpr int64_t mostSelected = 64;
 /// The largest vocabulary of which tokens are selected: their numbers are i32.
 inline constexpr int64_t largestSelectedVocabulary = std::numeric_limits<int32_t>::max();
 
+/// What a device finds in each piece of a row before it selects, in a buffer of its own: words for
+/// its largest logit, the sum of exp(logit - largest), and the token of that logit, an i32. If
+/// there is no such token, the logit is minus infinity, and the token is 0. Minus infinity and NaN
+/// are never largest.
+inline constexpr int64_t peakWords = 3;
+
 /// A row of the selection consists of pairs of words: for each piece of the vocabulary its largest
 /// logit and the sum of exp(logit - largest), then the best tokens, best first.
 inline constexpr int64_t selectedPair = 2;

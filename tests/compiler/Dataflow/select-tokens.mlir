@@ -16,12 +16,15 @@ dataflow.kernel @contract : (!x, !w) -> !logits computes #dataflow.contract<n = 
   dataflow.yield %sum
 }
 
-// CHECK: dataflow.kernel @select : (!dataflow.buffer<[tokens, 1000], f32>) -> !dataflow.buffer<[tokens, 132], f32>
+// CHECK: dataflow.kernel @peaks : (!dataflow.buffer<[tokens, 1000], f32>) -> !dataflow.buffer<[tokens, 6], f32>
+// CHECK-SAME: computes #dataflow.peaks<columns = 1000, piece = 768>
+// CHECK: dataflow.kernel @select : (!dataflow.buffer<[tokens, 1000], f32>, !dataflow.buffer<[tokens, 6], f32>) -> !dataflow.buffer<[tokens, 132], f32>
 // CHECK-SAME: computes #dataflow.select<columns = 1000, piece = 768, count = 64>
 // CHECK-LABEL: dataflow.graph @decode
 // CHECK-SAME: !dataflow.buffer<[tokens, 132], f32> {dataflow.name = "selection", dataflow.observed = "selection"})
 // CHECK: %[[LOGITS:.*]] = dataflow.dispatch @contract
-// CHECK: %[[PAIRS:.*]] = dataflow.dispatch @select(%[[LOGITS]])
+// CHECK: %[[PEAKS:.*]] = dataflow.dispatch @peaks(%[[LOGITS]])
+// CHECK: %[[PAIRS:.*]] = dataflow.dispatch @select(%[[LOGITS]], %[[PEAKS]])
 // CHECK: dataflow.output %[[LOGITS]], %{{.*}}, %[[PAIRS]]
 // REPORT: a GPU selects the best tokens of a step, and copies only these
 dataflow.graph @decode(%x: !x {dataflow.name = "x"}, %p: !p {dataflow.name = "q"})
@@ -44,6 +47,7 @@ dataflow.graph @classify(%x: !x {dataflow.name = "x"}) -> (!logits {dataflow.nam
 
 // Fewer tokens than are ever selected.
 !logits = !dataflow.buffer<[tokens, 20], f32>
+// CHECK: computes #dataflow.peaks<columns = 20, piece = 768>
 // CHECK: computes #dataflow.select<columns = 20, piece = 768, count = 20>
 // CHECK-LABEL: dataflow.graph @decode
 // CHECK-SAME: dataflow.observed = "selection"

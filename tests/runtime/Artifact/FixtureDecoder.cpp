@@ -135,12 +135,15 @@ ModelSpec groupedModel() {
 
 ModelSpec selecting(ModelSpec spec) {
   const auto kernel = static_cast<uint32_t>(spec.kernels.size());
+  addKernel(spec, "peaks", 0);
   addKernel(spec, "select", 0);
   EntrySpec &entry = spec.entries.back();
   const uint32_t logits = entry.outputs.back().buffer;
   const auto output = static_cast<uint32_t>(entry.outputs.size());
   const auto result = static_cast<uint32_t>(entry.buffers.size());
-  const auto pairs = static_cast<uint32_t>(piecesOf(vocabulary, logitsChunk) + selected);
+  const auto peaks = result + 1;
+  const auto chunks = static_cast<uint32_t>(piecesOf(vocabulary, logitsChunk));
+  const uint32_t pairs = chunks + selected;
   const Dimension width(selectedPair * pairs, tokensSpace, false);
   entry.outputs.push_back({std::string(selectionOutput),
                            ElementType::F32,
@@ -150,10 +153,27 @@ ModelSpec selecting(ModelSpec spec) {
                            result,
                            manifest::Observed::Selection});
   entry.buffers.push_back(buffer(Location::Output, {tokens, width}, output));
-  entry.dispatches.push_back(dispatch("selection", kernel, {{result, 0}, {logits, 0}}, pairs));
-  entry.dispatches.back().columnElements = selectedPair;
-  entry.dispatches.back().groupElements = selectedPair;
-  entry.dispatches.back().rowByRow = true;
+  // After the rest of the arena, which has rows of tokens only.
+  const Dimension words(peakWords * chunks, tokensSpace, false);
+  entry.buffers.push_back({Location::Arena, ElementType::F32, {tokens, words}, entry.arena, 0});
+  entry.arena = sizeTerms(entry.arena.front().bytes() + rowBytes, 0, 0);
+  static_assert(peakWords * piecesOf(vocabulary, logitsChunk) * sizeof(float) <= rowBytes);
+  const auto add = [&](DispatchSpec added, int64_t elements) {
+    added.columnElements = added.groupElements = static_cast<uint64_t>(elements);
+    added.rowByRow = true;
+    entry.dispatches.push_back(std::move(added));
+  };
+  add(dispatch("peaks", kernel, {{peaks, 0}, {logits, 0}}, chunks), peakWords);
+  add(dispatch("selection", kernel + 1, {{result, 0}, {logits, 0}, {peaks, 0}}, pairs),
+      selectedPair);
+  return spec;
+}
+
+ModelSpec selectingAtOnceModel() {
+  ModelSpec spec = selectingModel();
+  std::vector<DispatchSpec> &dispatches = spec.entries.back().dispatches;
+  dispatches.erase(dispatches.end() - 2);
+  dispatches.back().operands.pop_back();
   return spec;
 }
 

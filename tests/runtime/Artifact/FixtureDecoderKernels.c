@@ -227,27 +227,42 @@ static double exponential(double x) {
   return power;
 }
 
-/* The largest logit of a chunk and the sum of exponentials relative to it */
-static void select_chunk(const float *logits, int64_t chunk, float *pair) {
+/* The largest logit of a chunk, the sum of exponentials relative to it, and its token */
+static void find_peak(const float *logits, int64_t chunk, float *words) {
   const int64_t begin = chunk * CHUNK;
   const int64_t end = begin + CHUNK < VOCABULARY ? begin + CHUNK : VOCABULARY;
-  pair[0] = logits[begin];
+  int64_t best = begin;
   for (int64_t c = begin; c < end; ++c) {
-    pair[0] = logits[c] > pair[0] ? logits[c] : pair[0];
+    best = logits[c] > logits[best] ? c : best;
   }
   double sum = 0;
   for (int64_t c = begin; c < end; ++c) {
-    sum += exponential((double)logits[c] - (double)pair[0]);
+    sum += exponential((double)logits[c] - (double)logits[best]);
   }
-  pair[1] = (float)sum;
+  words[0] = logits[best];
+  words[1] = (float)sum;
+  *(int32_t *)(words + 2) = (int32_t)best;
+}
+
+/* Grid columns are chunks */
+void TARGET(peaks)(ROW_RANGE) {
+  for (int64_t r = row_begin; r < row_end; ++r) {
+    const float *logits = (const float *)context->operands[1] + r * VOCABULARY;
+    for (int64_t chunk = column_begin; chunk < column_end; ++chunk) {
+      find_peak(logits, chunk, result_at(context, r, 3 * chunk));
+    }
+  }
 }
 
 /* Grid columns are pairs: those of chunks, then the best tokens */
 void TARGET(select)(ROW_RANGE) {
   for (int64_t r = row_begin; r < row_end; ++r) {
     const float *logits = (const float *)context->operands[1] + r * VOCABULARY;
+    const float *peaks = (const float *)context->operands[2] + r * 3 * CHUNKS;
     for (int64_t chunk = column_begin; chunk < column_end && chunk < CHUNKS; ++chunk) {
-      select_chunk(logits, chunk, result_at(context, r, 2 * chunk));
+      float *pair = result_at(context, r, 2 * chunk);
+      pair[0] = peaks[3 * chunk];
+      pair[1] = peaks[3 * chunk + 1];
     }
     int64_t last = -1;
     for (int64_t pair = CHUNKS; pair < column_end; ++pair) {

@@ -49,6 +49,7 @@ ENTRY(attend_memory)
 ENTRY(weights)
 ENTRY(project)
 ENTRY(project_groups)
+ENTRY(peaks)
 ENTRY(select)
 
 /* Writes where no memory is. */

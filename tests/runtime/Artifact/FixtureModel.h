@@ -265,6 +265,8 @@ inline constexpr int selected = 24;
 ModelSpec selecting(ModelSpec spec);
 /// Returns the generating model with a selection.
 ModelSpec selectingModel();
+/// Returns it with the selection in one dispatch, as older compilers wrote it.
+ModelSpec selectingAtOnceModel();
 
 /// Returns the generating model with a state "sum", buffer 12: the query of the history is the mean
 /// of all targets so far.

@@ -155,9 +155,10 @@ TEST_F(Selection, SkipsRowsThatNobodyWants) {
   }
 }
 
-/// The host reads the logits of a processor in place.
-TEST(SelectionOnProcessors, IsNotOffered) {
-  const Result<Model> model = loadOn("cpu", withDevice(selectingModel()), "on-cpu.so");
+/// Expects a device not to offer a model's selection: the host reads the logits.
+static void expectNotOffered(const std::string &device, const ModelSpec &spec,
+                             const std::string &file) {
+  const Result<Model> model = loadOn(device, withDevice(spec), file);
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_TRUE(model->findEntry("decode")->selects);
   EXPECT_EQ(model->findEntry("decode")->outputs.size(), 2U);
@@ -171,4 +172,13 @@ TEST(SelectionOnProcessors, IsNotOffered) {
   EXPECT_EQ(recorder.offered, 0);
   EXPECT_TRUE(recorder.selections[0].pieces.empty());
   EXPECT_EQ(recorder.logits.size(), size_t(vocabulary));
+}
+
+/// The host reads the logits of a processor in place.
+TEST(SelectionOnProcessors, IsNotOffered) {
+  expectNotOffered("cpu", selectingModel(), "on-cpu.so");
+}
+
+TEST(SelectionOfOlderCompilers, IsNotOffered) {
+  expectNotOffered("cuda", selectingAtOnceModel(), "older.so");
 }
