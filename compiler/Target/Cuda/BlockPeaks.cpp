@@ -21,14 +21,14 @@ using namespace mlir;
 namespace heddle {
 
 /// A block is small, so that the pieces of one row occupy many multiprocessors.
-static constexpr int64_t kThreads = 64;
-static constexpr int64_t kTeams = kThreads / sumsOfPiece;
+static constexpr int64_t kPeakThreads = 64;
+static constexpr int64_t kTeams = kPeakThreads / sumsOfPiece;
 static_assert(kWarpLanes % sumsOfPiece == 0, "a team is in one warp");
 /// The elements for which a lane has registers.
 static constexpr int64_t kMostElements = 64;
 /// The elements of a lane whose exponentials one pass of a loop computes. Written out for all, the
 /// code would be much larger, and run once it would wait for its own instructions.
-static constexpr int64_t kTogether = 8;
+static constexpr int64_t kTermsTogether = 8;
 /// A lane compares its elements in so many chains, so that most comparisons do not wait for others.
 static constexpr int64_t kChains = 4;
 
@@ -43,7 +43,7 @@ std::optional<BlockWork> blockPeaks(dataflow::PeaksAttr computes) {
   }
   const BlockPiece pieces = {1, kTeams};
   // Shared memory marks a launch whose threads cooperate.
-  return BlockWork{kThreads, kSharedAlignment, pieces, pieces, /*fewRows=*/0, /*leastBlocks=*/1};
+  return BlockWork{kPeakThreads, kSharedAlignment, pieces, pieces, /*fewRows=*/0, /*leastBlocks=*/1};
 }
 
 namespace {
@@ -149,19 +149,19 @@ RankedElement PieceCode::firstOf(ArrayRef<Value> elements, Value begin) {
 /// Returns the sum of the exponentials of the lane. A pass takes the first elements, and moves the
 /// others to their registers.
 Value PieceCode::sumOfLane(ArrayRef<Value> elements, Value largest) {
-  const int64_t passes = llvm::divideCeilSigned(static_cast<int64_t>(elements.size()), kTogether);
+  const int64_t passes = llvm::divideCeilSigned(static_cast<int64_t>(elements.size()), kTermsTogether);
   SmallVector<Value> carried = {code.number(0)};
   llvm::append_range(carried, elements);
-  carried.resize(static_cast<size_t>(1 + passes * kTogether), minusInfinity(code));
+  carried.resize(static_cast<size_t>(1 + passes * kTermsTogether), minusInfinity(code));
   return code
       .loop(code.integer(0), code.integer(passes), 1, carried,
             [&](Value, ValueRange now) {
               Value sum = now.front();
-              for (Value element : now.slice(1, kTogether)) {
+              for (Value element : now.slice(1, kTermsTogether)) {
                 sum = code.addFloat(sum, exponentialTerm(code, element, largest));
               }
               SmallVector<Value> next = {sum};
-              llvm::append_range(next, now.drop_front(1 + kTogether));
+              llvm::append_range(next, now.drop_front(1 + kTermsTogether));
               next.resize(now.size(), minusInfinity(code));
               return next;
             })
