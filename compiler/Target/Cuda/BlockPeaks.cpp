@@ -43,7 +43,8 @@ std::optional<BlockWork> blockPeaks(dataflow::PeaksAttr computes) {
   }
   const BlockPiece pieces = {1, kTeams};
   // Shared memory marks a launch whose threads cooperate.
-  return BlockWork{kPeakThreads, kSharedAlignment, pieces, pieces, /*fewRows=*/0, /*leastBlocks=*/1};
+  return BlockWork{kPeakThreads, kSharedAlignment, pieces,
+                   pieces,       /*fewRows=*/0,    /*leastBlocks=*/1};
 }
 
 namespace {
@@ -149,7 +150,8 @@ RankedElement PieceCode::firstOf(ArrayRef<Value> elements, Value begin) {
 /// Returns the sum of the exponentials of the lane. A pass takes the first elements, and moves the
 /// others to their registers.
 Value PieceCode::sumOfLane(ArrayRef<Value> elements, Value largest) {
-  const int64_t passes = llvm::divideCeilSigned(static_cast<int64_t>(elements.size()), kTermsTogether);
+  const int64_t passes =
+      llvm::divideCeilSigned(static_cast<int64_t>(elements.size()), kTermsTogether);
   SmallVector<Value> carried = {code.number(0)};
   llvm::append_range(carried, elements);
   carried.resize(static_cast<size_t>(1 + passes * kTermsTogether), minusInfinity(code));
