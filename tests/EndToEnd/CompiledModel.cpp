@@ -87,21 +87,18 @@ std::vector<std::string> usualTargets() {
   return runsAll ? std::vector<std::string>() : std::vector<std::string>{"native"};
 }
 
-std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
+/// Compiles a model for some targets, separated by commas; empty: those of a binary by default.
+static std::string compileFor(const std::string &targets, bool isEmulated, const std::string &input,
+                              const std::vector<std::string> &arguments) {
   static BinaryFolder folder;
-  const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
-  const bool isEmulated = device != nullptr && std::string_view(device) == "cuda";
   const std::string real = HEDDLE_BINARY_DIR "/bin/heddlec",
                     emulated = HEDDLE_BINARY_DIR "/tests/heddlec-emulated";
-  const std::string &compiler = isEmulated ? emulated : real;
   // They have the same code for processors.
   static const std::string code = codeFolder({real, emulated});
-  std::string command = compiler + " '" + input + "' --code-cache '" + code + "'";
-  const auto namesTargets = [](const std::string &each) { return each.starts_with("--target"); };
-  const std::vector<std::string> usual =
-      isEmulated ? std::vector<std::string>{"x86-64-v3,sm_80"} : usualTargets();
-  if (!usual.empty() && std::ranges::none_of(arguments, namesTargets)) {
-    command += " --target=" + usual.front();
+  std::string command =
+      (isEmulated ? emulated : real) + " '" + input + "' --code-cache '" + code + "'";
+  if (!targets.empty()) {
+    command += " --target=" + targets;
   }
   for (const std::string &argument : arguments) {
     command += " '" + argument + "'";
@@ -114,6 +111,28 @@ std::string compileModel(const std::string &input, const std::vector<std::string
     path = code == 0 ? output : "";
   }
   return path;
+}
+
+std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
+  const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
+  const bool isEmulated = device != nullptr && std::string_view(device) == "cuda";
+  const auto has = [&](std::string_view beginning) {
+    return std::ranges::any_of(
+        arguments, [&](const std::string &each) { return each.starts_with(beginning); });
+  };
+  // Products of tf32 are those of GPUs, which are then among the targets by default.
+  const bool isOfGpus = has("--precision=tf32"), namesTargets = has("--target");
+  std::string targets;
+  if (isEmulated && !namesTargets) {
+    targets = "x86-64-v3,sm_80";
+  } else if (!namesTargets && !isOfGpus && !usualTargets().empty()) {
+    targets = usualTargets().front();
+  }
+  return compileFor(targets, isEmulated, input, arguments);
+}
+
+std::string compileByDefault(const std::string &input, const std::vector<std::string> &arguments) {
+  return compileFor(/*targets=*/"", /*isEmulated=*/false, input, arguments);
 }
 
 Ragged randomSentences(int count, int longest, int vocabulary, uint32_t seed) {

@@ -34,6 +34,10 @@ std::vector<std::string> usualTargets();
 /// tests/EmulatedCompiler, unless they name targets. Others are for usualTargets().
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments = {});
 
+/// The same for the targets of a binary by default.
+std::string compileByDefault(const std::string &input,
+                             const std::vector<std::string> &arguments = {});
+
 /// Runs a command, with stdout and stderr in `text`, and returns its exit code.
 int runCommand(const std::string &command, std::string &text);
 

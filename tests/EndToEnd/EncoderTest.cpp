@@ -256,16 +256,16 @@ TEST(Encoder, Tf32IsOfGpusAlone) {
 TEST(Encoder, SameSentenceSameBitsInWindows) { expectSameBits("modernbert-tiny", 101); }
 
 TEST(Encoder, TwoCompilationsGiveTheSameBytes) {
-  std::string first = compileModel(oracles + "bert-tiny");
+  std::string first = compileByDefault(oracles + "bert-tiny");
   std::string second = compileModel(oracles + "bert-tiny", {"--target=x86-64-v4,x86-64-v3"});
   ASSERT_FALSE(first.empty() || second.empty());
   EXPECT_EQ(readBytes(first), readBytes(second));
 }
 
 TEST(Encoder, ProgramsOfEveryPhaseCompileToTheSameCode) {
-  std::string folder = std::filesystem::path(compileModel(oracles + "bert-tiny")).parent_path();
+  std::string folder = std::filesystem::path(compileByDefault(oracles + "bert-tiny")).parent_path();
   Ragged batch = randomSentences(5, 40, 211, 3);
-  auto expected = runBinary(compileModel(oracles + "bert-tiny"), batch);
+  auto expected = runBinary(compileByDefault(oracles + "bert-tiny"), batch);
   const std::vector<std::pair<std::string, std::string>> phases = {{"model", "fused"},
                                                                    {"fused", "dataflow"},
                                                                    {"dataflow", "kernels"},
@@ -278,7 +278,7 @@ TEST(Encoder, ProgramsOfEveryPhaseCompileToTheSameCode) {
     ASSERT_EQ(runCommand(command, text), 0) << text;
     std::filesystem::copy_file(oracles + "bert-tiny/model.safetensors",
                                folder + "/" + stop + ".safetensors");
-    std::string binary = compileModel(program, {"--start-at=" + start});
+    std::string binary = compileByDefault(program, {"--start-at=" + start});
     ASSERT_FALSE(binary.empty());
     EXPECT_EQ(runBinary(binary, batch), expected) << stop;
   }

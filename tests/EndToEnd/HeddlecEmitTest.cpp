@@ -165,7 +165,7 @@ TEST_F(HeddlecEmitTest, AssemblyIsAListingForEachTarget) {
 TEST_F(HeddlecEmitTest, PrintsAndGoesOn) {
   std::string binary = work / "out.so";
   EXPECT_EQ(emit("fused", {"-o", binary}), emit("fused"));
-  EXPECT_TRUE(readBytes(binary) == readBytes(compileModel(tiny)));
+  EXPECT_TRUE(readBytes(binary) == readBytes(compileByDefault(tiny)));
   std::string program = work / "p.mlir";
   EXPECT_EQ(emit("fused", {"--stop-after=dataflow", "-o", program}), emit("fused"));
   EXPECT_EQ(readBytes(program), emit("dataflow"));

@@ -20,7 +20,7 @@ const std::string oracles = HEDDLE_TEST_DATA "/oracles/";
 
 TEST(HeddlecLibraryTest, GivesTheBinaryOfHeddlec) {
   for (const std::string model : {"bert-tiny", "marian-tiny"}) {
-    const std::string path = compileModel(oracles + model);
+    const std::string path = compileByDefault(oracles + model);
     const Result<Model> loaded = Model::load(path, {.describeOnly = true});
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     CompileRequest request;

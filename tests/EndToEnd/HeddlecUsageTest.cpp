@@ -255,11 +255,11 @@ std::string targetsOf(const std::string &path) {
 
 TEST_F(HeddlecTest, TargetsComeInOneOrder) {
   // The defaults that the help states.
-  EXPECT_EQ(targetsOf(compileModel(tiny)), "x86-64-v3 x86-64-v4");
-  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=int8"})),
+  EXPECT_EQ(targetsOf(compileByDefault(tiny)), "x86-64-v3 x86-64-v4");
+  EXPECT_EQ(targetsOf(compileByDefault(tiny, {"--precision=int8"})),
             "x86-64-v3 x86-64-v4-vnni x86-64-v4-amx");
-  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=int4"})), "x86-64-v3 x86-64-v4-vnni");
-  EXPECT_EQ(targetsOf(compileModel(tiny, {"--precision=bf16"})),
+  EXPECT_EQ(targetsOf(compileByDefault(tiny, {"--precision=int4"})), "x86-64-v3 x86-64-v4-vnni");
+  EXPECT_EQ(targetsOf(compileByDefault(tiny, {"--precision=bf16"})),
             "x86-64-v3 x86-64-v4-bf16 x86-64-v4-amx");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v4,x86-64-v3,x86-64-v4"})),
             "x86-64-v3 x86-64-v4");

@@ -156,7 +156,7 @@ TEST_F(HeddlecKeep, RoundsTheLayerAlone) {
 TEST_F(HeddlecKeep, ChoosesTargets) {
   const auto targetsOf = [&](const Arguments &arguments) {
     const Result<Model> model =
-        Model::load(compileModel(tiny, arguments), {.isa = {}, .describeOnly = true});
+        Model::load(compileByDefault(tiny, arguments), {.isa = {}, .describeOnly = true});
     return model.ok() ? model->targets() : Arguments{std::string(model.status().message())};
   };
   EXPECT_EQ(targetsOf({"--keep=layer.0=int8"}),
@@ -293,7 +293,7 @@ TEST_F(HeddlecKeep, KeepsTheTargetsOfPrograms) {
     ASSERT_EQ(heddlec({program, "--weights", tiny, "-o", out}).code, 0);
     const Result<Model> again = Model::load(out, {.isa = {}, .describeOnly = true});
     const Result<Model> direct =
-        Model::load(compileModel(tiny, options), {.isa = {}, .describeOnly = true});
+        Model::load(compileByDefault(tiny, options), {.isa = {}, .describeOnly = true});
     ASSERT_TRUE(again.ok() && direct.ok());
     EXPECT_EQ(again->targets(), direct->targets());
     EXPECT_EQ(again->keptLayers().size(), 1U);
