@@ -78,6 +78,9 @@ HeddleBankUses BankCounter::take() {
   isOn = true;
   const HeddleBankUses taken = uses;
   uses = {};
+  // A kernel that failed has left what it did not finish.
+  open.clear();
+  visits.clear();
   return taken;
 }
 
