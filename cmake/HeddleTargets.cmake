@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The macros leaves use: heddle_compile_alone, heddle_library, heddle_executable, heddle_dialect, heddle_embed,
-# heddle_gtest, heddle_emulated_gpu, heddle_fuzzer. Leaves list sources and dependencies and hold no
+# The macros leaves use: heddle_compile_together, heddle_compile_alone, heddle_library, heddle_executable,
+# heddle_dialect, heddle_embed, heddle_gtest, heddle_emulated_gpu, heddle_fuzzer. Leaves list sources and dependencies and hold no
 # logic.
 
 # Which headers the files of targets begin with (PrecompiledHeaders.cmake), without MLIR and with it.
