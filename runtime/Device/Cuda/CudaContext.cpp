@@ -12,6 +12,9 @@ static constexpr uint64_t pinnedUnit = uint64_t(64) << 10;
 
 std::string GpuFacts::text() const { return fmt::format("GPU {} ({})", number, name); }
 
+/// The launches of the stream for which this thread makes calls; null if there is none.
+static thread_local const LaunchesUnderWay *launchesOfThread = nullptr;
+
 /// Calls a function that needs no context.
 template <typename... Parameters, typename... Arguments>
 static Status ask(const Driver &driver, const DriverFunction<Parameters...> &function,
@@ -69,13 +72,15 @@ CudaContext::~CudaContext() {
   }
 }
 
-CudaContext::Current::Current(CudaContext &context) : context(context) {
+CudaContext::Current::Current(CudaContext &context, const LaunchesUnderWay *launches)
+    : context(context), outer(launchesOfThread) {
+  launchesOfThread = launches == nullptr ? outer : launches;
   const DriverFunction<void *> &push = context.functions.cuCtxPushCurrent_v2;
   const int code = push.address(context.handle);
   isPushed = code == cudaCode::success;
   if (!isPushed) {
     // Later calls would use some other context.
-    context.keep(context.functions.failure(code, push.name));
+    context.keep(context.describe(code, push.name, {}));
   }
 }
 
@@ -84,9 +89,10 @@ CudaContext::Current::~Current() {
     void *popped = nullptr;
     const DriverFunction<void **> &pop = context.functions.cuCtxPopCurrent_v2;
     if (const int code = pop.address(&popped)) {
-      context.keep(context.functions.failure(code, pop.name));
+      context.keep(context.describe(code, pop.name, {}));
     }
   }
+  launchesOfThread = outer;
 }
 
 Status CudaContext::failure() const {
@@ -102,9 +108,18 @@ void CudaContext::keep(const Status &status) {
   }
 }
 
+/// Returns the error for a failed call.
+Status CudaContext::describe(int code, const char *function, std::string_view of) const {
+  std::string what = of.empty() ? std::string(function) : fmt::format("{} of {}", function, of);
+  if (launchesOfThread != nullptr && (of.empty() || isSticky(code))) {
+    const std::string launches = launchesOfThread->text();
+    what += launches.empty() ? launches : fmt::format(", after {},", launches);
+  }
+  return functions.failure(code, what);
+}
+
 Status CudaContext::failed(int code, const char *function, std::string_view of) {
-  const Status status = functions.failure(code, of.empty() ? std::string(function)
-                                                           : fmt::format("{} of {}", function, of));
+  const Status status = describe(code, function, of);
   if (!isSticky(code)) {
     return status.annotate(gpu.text());
   }

@@ -38,6 +38,19 @@ struct GpuFacts {
 Result<int> countGpus(const Driver &driver);
 Result<GpuFacts> factsOf(const Driver &driver, int number);
 
+/// The kernels that a stream has launched and not waited for. If one of them fails, whichever call
+/// comes next returns its error.
+class LaunchesUnderWay {
+public:
+  /// Returns for example `3 launches, "gather" the first, "mean" the last`; empty if there are
+  /// none.
+  virtual std::string text() const = 0;
+
+protected:
+  LaunchesUnderWay() = default;
+  ~LaunchesUnderWay() = default;
+};
+
 /// The primary context of a GPU. Any number of threads may use it concurrently. The first failure
 /// that makes the context unusable is kept: every later call fails with it, without calling the
 /// driver.
@@ -52,16 +65,19 @@ public:
   const GpuFacts &facts() const { return gpu; }
 
   /// Makes the context current in the calling thread for its lifetime, and then restores the
-  /// previous one, so other users of CUDA in the thread are not affected.
+  /// previous one, so other users of CUDA in the thread are not affected. If a call of the thread
+  /// fails meanwhile, its message names the kernels that may have failed: those of `launches`, or
+  /// of the enclosing Current if that is null.
   class Current {
   public:
-    explicit Current(CudaContext &context);
+    explicit Current(CudaContext &context, const LaunchesUnderWay *launches = nullptr);
     Current(const Current &) = delete;
     Current &operator=(const Current &) = delete;
     ~Current();
 
   private:
     CudaContext &context;
+    const LaunchesUnderWay *const outer;
     bool isPushed = false;
   };
 
@@ -69,7 +85,8 @@ public:
   Status failure() const;
 
   /// Calls a function; the context must be current. Messages contain `of`, the purpose of the call:
-  /// a text, or a function that returns one, which is called after failures only.
+  /// a text, or a function that returns one, which is called after failures only. They name the
+  /// launches under way if there is no purpose, or if the context has become unusable.
   template <typename Purpose, typename... Parameters, typename... Arguments>
   Status callFor(const Purpose &of, const DriverFunction<Parameters...> &function,
                  Arguments... arguments) {
@@ -99,6 +116,7 @@ public:
 
 private:
   CudaContext(const Driver &driver, GpuFacts facts) : functions(driver), gpu(std::move(facts)) {}
+  Status describe(int code, const char *function, std::string_view of) const;
   Status failed(int code, const char *function, std::string_view of);
   void keep(const Status &status);
 

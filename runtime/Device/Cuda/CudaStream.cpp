@@ -51,7 +51,7 @@ uint64_t scratchOfCallers(uint64_t ofCaller, const GpuFacts &gpu) {
 }
 
 namespace {
-class CudaStream final : public DeviceStream {
+class CudaStream final : public DeviceStream, private LaunchesUnderWay {
 public:
   CudaStream(std::shared_ptr<CudaContext> context, Device &device)
       : context(std::move(context)), driver(this->context->driver()), device(device) {}
@@ -94,17 +94,21 @@ private:
     size_t begin;
     size_t end;
   };
-  /// Launches, for messages.
+  /// Kernels that were launched, for messages.
   struct Launched {
     size_t count = 0;
     const CudaKernel *first = nullptr;
     const CudaKernel *last = nullptr;
+
+    void add(const Launched &later);
+    std::string text() const;
   };
   /// The end of a run in the stream.
   struct Mark {
     /// Null until the first run.
     void *event = nullptr;
     bool isFinished = true;
+    /// The launches of the run, until the host has waited for them.
     Launched launched = {};
     /// The rows of its fetchLater().
     PinnedMemory fetched = {};
@@ -120,14 +124,14 @@ private:
                         uint64_t pitch);
   Status recordMark(Mark &mark);
   Status tellRecords(uint64_t bytes);
-  void countLaunches();
+  static Launched kernelsOf(std::span<const GraphLaunch> sequence);
   Status tellAll();
   Status tellSequence();
   Status tell(const GraphLaunch &launch, LaunchTime *time);
   Status tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_t parameter);
   Status recordEvent(size_t &number);
   Status copyRows(const CopiedRows &rows);
-  static std::string textOf(const Launched &some);
+  std::string text() const override;
   Status wait();
   Status readTimes();
 
@@ -191,7 +195,7 @@ CudaStream::~CudaStream() {
 }
 
 Status CudaStream::create() {
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   HEDDLE_TRY(context->call(driver.cuStreamCreate, &stream, cudaStreamNonBlocking));
   recorded.reserve(launchesAtOnce);
   records.reserve(usualRecordBytes);
@@ -217,7 +221,7 @@ bool CudaStream::keep(const Status &status) {
 
 std::byte *CudaStream::stage(int, std::byte *to, uint64_t bytes) {
   staged = nullptr;
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   if (!tellLaunches()) {
     return nullptr;
   }
@@ -235,7 +239,7 @@ void CudaStream::send(int) {
   if (staged == nullptr || !failed.ok()) {
     return;
   }
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   if (keep(context->callFor("what kernels read", driver.cuMemcpyHtoDAsync_v2, sendTo,
                             static_cast<const void *>(staged), sendBytes, stream))) {
     keep(staging.used(*context, stream));
@@ -263,23 +267,24 @@ FetchedRows CudaStream::tellFetch(PinnedMemory &to, const std::byte *from, uint6
 
 FetchedRows CudaStream::fetchRows(int, const std::byte *from, uint64_t rows, uint64_t rowBytes,
                                   uint64_t pitch) {
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   const FetchedRows found = tellFetch(fetched, from, rows, rowBytes, pitch);
   return found.first != nullptr && keep(wait()) ? found : FetchedRows{nullptr, 0};
 }
 
 FetchedRows CudaStream::fetchLater(const std::byte *from, uint64_t rows, uint64_t rowBytes,
                                    uint64_t pitch) {
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   return tellFetch(markOf(lastStarted).fetched, from, rows, rowBytes, pitch);
 }
 
 Status CudaStream::grow(DeviceMemory &memory, uint64_t needed) {
-  if (needed > memory.size() && memory.size() != 0) {
-    const CudaContext::Current current(*context);
-    if (!tellLaunches() || !keep(wait())) {
-      return failure();
-    }
+  if (needed <= memory.size()) {
+    return {};
+  }
+  const CudaContext::Current current(*context, this);
+  if (memory.size() != 0 && (!tellLaunches() || !keep(wait()))) {
+    return failure();
   }
   return memory.grow(device, needed);
 }
@@ -300,7 +305,7 @@ Status CudaStream::copyRows(const CopiedRows &rows) {
 }
 
 void CudaStream::copy(std::span<const CopiedRows> list) {
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   if (!tellLaunches()) {
     return;
   }
@@ -364,7 +369,7 @@ void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {
 
 /// Makes room for the record of one more launch.
 bool CudaStream::makeRoom(uint64_t bytes) {
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   if (!tellLaunches()) {
     return false;
   }
@@ -396,7 +401,6 @@ bool CudaStream::tellLaunches() {
     // Times require events between launches, which graphs do not have.
     const bool isTimed = std::any_of(recordedTimes.begin(), recordedTimes.end(),
                                      [](const LaunchTime *time) { return time != nullptr; });
-    countLaunches();
     keep(isTimed || recorded.size() < fewestOfGraph ? tellAll() : tellSequence());
   }
   recorded.clear();
@@ -405,13 +409,13 @@ bool CudaStream::tellLaunches() {
   return keep(context->failure());
 }
 
-/// Counts the collected launches, for messages of the next wait.
-void CudaStream::countLaunches() {
-  launched.first = launched.count == 0 ? recorded.front().kernel : launched.first;
-  for (const GraphLaunch &launch : recorded) {
-    launched.count += launch.count();
-    launched.last = launch.next == nullptr ? launch.kernel : launch.next;
+/// Returns the kernels that a sequence launches.
+CudaStream::Launched CudaStream::kernelsOf(std::span<const GraphLaunch> sequence) {
+  Launched all;
+  for (const GraphLaunch &launch : sequence) {
+    all.add({launch.count(), launch.first(), launch.last()});
   }
+  return all;
 }
 
 /// Issues the collected launches one by one.
@@ -424,16 +428,22 @@ Status CudaStream::tellAll() {
 
 /// Issues the collected launches as a graph if the sequence has been issued before.
 Status CudaStream::tellSequence() {
-  HEDDLE_ASSIGN(void *const graph,
-                graphs.graphOf(recorded, *context, stream, [&] { return tellAll(); }));
+  const auto capture = [&] {
+    const Launched before = launched;
+    const Status told = tellAll();
+    // The kernels are captured, and do not run.
+    launched = before;
+    return told;
+  };
+  HEDDLE_ASSIGN(void *const graph, graphs.graphOf(recorded, *context, stream, capture));
   if (graph == nullptr) {
     return tellAll();
   }
-  const auto purpose = [&] {
-    return fmt::format("a graph of {} kernels, {} the first", recorded.size(),
-                       quote(recorded.front().kernel->name));
-  };
-  return context->callFor(purpose, driver.cuGraphLaunch, graph, stream);
+  const Launched kernels = kernelsOf(recorded);
+  HEDDLE_TRY(context->callFor([&] { return "a graph of " + kernels.text(); }, driver.cuGraphLaunch,
+                              graph, stream));
+  launched.add(kernels);
+  return {};
 }
 
 Status CudaStream::tell(const GraphLaunch &launch, LaunchTime *time) {
@@ -458,9 +468,11 @@ Status CudaStream::tell(const GraphLaunch &launch, LaunchTime *time) {
 
 Status CudaStream::tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_t parameter) {
   void *parameters[] = {&parameter};
-  return context->callFor(kernel.name, driver.cuLaunchKernel, kernel.function, blocks, 1U, 1U,
-                          kernel.threads, 1U, 1U, kernel.shared, stream, parameters,
-                          static_cast<void **>(nullptr));
+  HEDDLE_TRY(context->callFor(kernel.name, driver.cuLaunchKernel, kernel.function, blocks, 1U, 1U,
+                              kernel.threads, 1U, 1U, kernel.shared, stream, parameters,
+                              static_cast<void **>(nullptr)));
+  launched.add({1, &kernel, &kernel});
+  return {};
 }
 
 // --- Waiting and times -------------------------------------------------------------------------
@@ -479,17 +491,37 @@ Status CudaStream::recordEvent(size_t &number) {
   return context->call(driver.cuEventRecord, events[number], stream);
 }
 
-/// Returns a text for messages of calls that wait; empty if nothing was launched.
-std::string CudaStream::textOf(const Launched &some) {
-  return some.count == 0 ? std::string()
-                         : fmt::format("{} launches, {} the first, {} the last", some.count,
-                                       quote(some.first->name), quote(some.last->name));
+void CudaStream::Launched::add(const Launched &later) {
+  first = count == 0 ? later.first : first;
+  last = later.count == 0 ? last : later.last;
+  count += later.count;
 }
 
-/// Waits for all work of the stream. Errors of kernels are reported here.
+std::string CudaStream::Launched::text() const {
+  return count == 0 ? std::string()
+                    : fmt::format("{} launches, {} the first, {} the last", count,
+                                  quote(first->name), quote(last->name));
+}
+
+/// Describes the launches of unfinished runs and those since.
+std::string CudaStream::text() const {
+  Launched all;
+  // The oldest run first.
+  for (size_t i = 1; i <= marks.size(); ++i) {
+    all.add(marks[(static_cast<uint64_t>(lastStarted) + i) % marks.size()].launched);
+  }
+  all.add(launched);
+  return all.text();
+}
+
+/// Waits for all work of the stream.
 Status CudaStream::wait() {
-  const Launched some = std::exchange(launched, {});
-  return context->callFor([&] { return textOf(some); }, driver.cuStreamSynchronize, stream);
+  HEDDLE_TRY(context->call(driver.cuStreamSynchronize, stream));
+  launched = {};
+  for (Mark &mark : marks) {
+    mark.launched = {};
+  }
+  return {};
 }
 
 /// Reads the times of a run that is done.
@@ -529,7 +561,7 @@ Result<StartedRun> CudaStream::startErased(int, ErasedTask task, void *argument)
   }
   lastStarted = run;
   task(argument, 0);
-  const CudaContext::Current current(*context);
+  const CudaContext::Current current(*context, this);
   if (!tellLaunches() || !keep(recordMark(mark))) {
     timed.clear();
     eventsUsed = 0;
@@ -544,10 +576,10 @@ Status CudaStream::finish(StartedRun run) {
   if (std::exchange(mark.isFinished, true)) {
     return failure();
   }
-  const CudaContext::Current current(*context);
-  Status status = context->callFor([&] { return textOf(mark.launched); }, driver.cuEventSynchronize,
-                                   mark.event);
+  const CudaContext::Current current(*context, this);
+  Status status = context->call(driver.cuEventSynchronize, mark.event);
   if (status.ok()) {
+    mark.launched = {};
     status = readTimes();
   }
   timed.clear();

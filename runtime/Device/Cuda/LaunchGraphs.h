@@ -29,8 +29,10 @@ struct GraphLaunch {
   /// The offset of its record.
   uint64_t offset;
 
-  /// The kernels that it launches.
+  /// The number of kernels that it launches, and the first and the last of them.
   size_t count() const { return 1 + (before == nullptr ? 0 : 1) + (next == nullptr ? 0 : 1); }
+  const CudaKernel *first() const { return before == nullptr ? kernel : before; }
+  const CudaKernel *last() const { return next == nullptr ? kernel : next; }
   bool operator==(const GraphLaunch &) const = default;
 };
 

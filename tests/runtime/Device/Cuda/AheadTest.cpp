@@ -435,3 +435,67 @@ TEST(StepsAheadAndOthers, FailWithoutTheStepBefore) {
   }
   EXPECT_EQ(EmulatedGpu::get().leaks(), "");
 }
+
+/// A call of a step ahead may return the error of a kernel of the step before: it names kernels.
+TEST(StepsAheadAndOthers, NameTheKernelThatFailed) {
+  ModelSpec spec = withDevice(selecting(generatingModel()));
+  ASSERT_EQ(spec.kernels.back().name, "select");
+  spec.kernels.back().symbols.back() = "wrong_address";
+  const Result<Model> model = loadOn("cuda", spec, "wrong.so");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto create = [&] { return *PagedDecoder::create(*model, {.cacheBytes = 1 << 20}); };
+  const std::unique_ptr<PagedDecoder> decoder = create();
+  std::unique_ptr<PagedDecoder> other = create();
+  const SourceId source = encodeOne(*decoder, {4, 5, 6});
+  const Tokens token = {1};
+  const HypothesisId hypothesis = *decoder->start(source);
+  const Extension known{hypothesis, token}, next{hypothesis, {}, 0};
+  SelectionRecorder first, second;
+  ASSERT_EQ(decoder->begin({&known, 1}, first).status().message(), "");
+  // The GPU does all its work before it releases memory.
+  other.reset();
+  const Status failed = decoder->begin({&next, 1}, second).status();
+  EXPECT_TRUE(failed.message().starts_with("GPU 0 (emulated): cu")) << failed.message();
+  EXPECT_TRUE(failed.message().ends_with(
+      " launches, \"embed\" the first, \"select\" the last, failed with "
+      "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"))
+      << failed.message();
+}
+
+/// So does any other call.
+TEST(StepsAheadAndOthers, NameTheKernelsUnderWay) {
+  const std::string after = "after 8 launches, \"embed\" the first, \"select\" the last, failed "
+                            "with CUDA_ERROR_LAUNCH_FAILED (719)";
+  for (const auto &[function, purpose] : std::vector<std::pair<std::string, std::string>>{
+           {"cuCtxPushCurrent_v2", ""},
+           {"cuEventSynchronize", ""},
+           {"cuMemcpyHtoDAsync_v2", " of what kernels read"},
+           {"cuEventRecord", ""},
+           {"cuMemcpy2DAsync_v2", " of rows within the GPU"},
+           {"cuGraphLaunch",
+            " of a graph of 8 launches, \"embed\" the first, \"select\" the last"}}) {
+    SCOPED_TRACE(function);
+    const Decoding decoding(selecting(generatingModel()));
+    Hypotheses some(decoding);
+    SelectionRecorder recorders[2];
+    StepId steps[2] = {*decoding->begin(some.extensions, recorders[0])};
+    const auto begin = [&](size_t step) {
+      std::vector<Extension> next;
+      for (size_t i = 0; i < 3; ++i) {
+        next.push_back({some.ids[i], {}, step == 0 ? lastRows[i] : static_cast<int64_t>(i)});
+      }
+      return decoding->begin(next, recorders[(step + 1) % 2]);
+    };
+    for (size_t step = 0; step < 3; ++step) {
+      steps[(step + 1) % 2] = *begin(step);
+      ASSERT_EQ(decoding->finish(steps[step % 2]).message(), "");
+    }
+    EmulatedGpu::get().fail(function.c_str(), 1, 719);
+    const Status failed = begin(3).status();
+    EmulatedGpu::get().fail(nullptr, 0, 0);
+    EXPECT_TRUE(
+        failed.message().starts_with("GPU 0 (emulated): " + function + purpose + ", " + after))
+        << failed.message();
+    EXPECT_EQ(decoding->finish(steps[1]).message(), failed.message());
+  }
+}

@@ -151,8 +151,8 @@ TEST(CudaFailure, NamesTheKernelsAndLasts) {
   EXPECT_EQ(first.code(), StatusCode::Internal);
   EXPECT_EQ(
       first.message(),
-      "GPU 0 (emulated): cuStreamSynchronize of 5 launches, \"gather\" the first, \"mean\" the "
-      "last failed with CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was "
+      "GPU 0 (emulated): cuStreamSynchronize, after 5 launches, \"gather\" the first, \"mean\" the "
+      "last, failed with CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was "
       "encountered");
   // The context is unusable: all of its users get the first failure.
   EXPECT_EQ(embedTwo(*one).status().message(), first.message());
