@@ -426,7 +426,8 @@ Status CudaStream::tellAll() {
   return {};
 }
 
-/// Issues the collected launches as a graph if the sequence has been issued before.
+/// Issues the collected launches: as a graph if the sequence has been issued before and there is
+/// memory for its graph.
 Status CudaStream::tellSequence() {
   const auto capture = [&] {
     const Launched before = launched;

@@ -55,14 +55,13 @@ Status LaunchGraphs::begin(CudaContext &context, void *stream) {
 Status LaunchGraphs::end(CudaContext &context, void *stream, const Status &told, void *&graph) {
   const Driver &driver = context.driver();
   void *recorded = nullptr;
-  // Ends the capture even if a launch has failed.
-  const Status ended =
-      told.ok() ? context.call(driver.cuStreamEndCapture, stream, &recorded) : told;
-  if (!told.ok()) {
+  Status made = told.ok() ? context.call(driver.cuStreamEndCapture, stream, &recorded) : told;
+  if (made.ok()) {
+    made = context.call(driver.cuGraphInstantiateWithFlags, &graph, recorded, 0ULL);
+  } else {
+    // The stream must not be captured any longer.
     context.giveBack(driver.cuStreamEndCapture, stream, &recorded);
   }
-  const Status made =
-      ended.ok() ? context.call(driver.cuGraphInstantiateWithFlags, &graph, recorded, 0ULL) : ended;
   if (recorded != nullptr) {
     context.giveBack(driver.cuGraphDestroy, recorded);
   }

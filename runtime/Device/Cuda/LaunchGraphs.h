@@ -47,18 +47,25 @@ public:
 
   /// Returns the graph of a sequence. The first time, remembers the sequence and returns null: the
   /// caller then launches it itself. The second time, captures the launches that `tell()` issues to
-  /// the stream, as a graph.
+  /// the stream, as a graph; returns null, then and later, if there is no memory for it.
   template <typename Tell>
   Result<void *> graphOf(std::span<const GraphLaunch> sequence, CudaContext &context, void *stream,
                          Tell tell) {
     Known &known = know(sequence);
-    if (known.isNew || known.graph != nullptr) {
+    if (known.isNew || known.hasNoMemory || known.graph != nullptr) {
       known.isNew = false;
       return known.graph;
     }
-    HEDDLE_TRY(begin(context, stream));
-    const Status told = tell();
-    HEDDLE_TRY(end(context, stream, told, known.graph));
+    Status made = begin(context, stream);
+    if (made.ok()) {
+      const Status told = tell();
+      made = end(context, stream, told, known.graph);
+      HEDDLE_TRY(told);
+    }
+    known.hasNoMemory = made.code() == StatusCode::ResourceExhausted;
+    if (!made.ok() && !known.hasNoMemory) {
+      return made;
+    }
     return known.graph;
   }
 
@@ -70,6 +77,8 @@ private:
     std::vector<GraphLaunch> sequence;
     void *graph = nullptr;
     bool isNew = true;
+    /// Whether its graph could not be created for want of memory.
+    bool hasNoMemory = false;
     uint64_t lastUse = 0;
   };
 

@@ -88,6 +88,38 @@ TEST_F(LaunchGraphsTest, AfterAFailureTheStreamIsNotRecorded) {
   EXPECT_NE(*graphOf(0), nullptr);
 }
 
+/// Sequences without a graph are not captured again.
+TEST_F(LaunchGraphsTest, WithoutMemoryThereIsNoGraph) {
+  uint64_t offset = 0;
+  for (const char *const function :
+       {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+    SCOPED_TRACE(function);
+    ++offset;
+    EXPECT_EQ(*graphOf(offset), nullptr);
+    EmulatedGpu::get().fail(function, 1, 2);
+    const Result<void *> refused = graphOf(offset);
+    EXPECT_TRUE(EmulatedGpu::get().hasFailed());
+    EmulatedGpu::get().fail(nullptr, 0, 0);
+    ASSERT_EQ(refused.status().message(), "");
+    EXPECT_EQ(*refused, nullptr);
+    EXPECT_TRUE(context->call(context->driver().cuStreamSynchronize, stream).ok());
+    const int before = recorded;
+    EXPECT_EQ(*graphOf(offset), nullptr);
+    EXPECT_EQ(recorded, before);
+  }
+  // Others are.
+  EXPECT_EQ(*graphOf(0), nullptr);
+  EXPECT_NE(*graphOf(0), nullptr);
+}
+
+/// A launch that lacks memory fails as it does without a graph.
+TEST_F(LaunchGraphsTest, LaunchesMayLackMemory) {
+  EXPECT_EQ(*graphOf(0), nullptr);
+  const Status refused(StatusCode::ResourceExhausted, "no memory", __FILE_NAME__, __LINE__);
+  EXPECT_EQ(graphOf(0, refused).status().message(), "no memory");
+  EXPECT_NE(*graphOf(0), nullptr);
+}
+
 TEST_F(LaunchGraphsTest, WhatIsClearedIsNew) {
   EXPECT_EQ(*graphOf(0), nullptr);
   EXPECT_NE(*graphOf(0), nullptr);

@@ -195,6 +195,26 @@ TEST(CudaFailure, OfASessionIsItsOwn) {
   EXPECT_TRUE(embedTwo(*other).ok());
 }
 
+/// Without memory for a graph, kernels are launched one by one.
+TEST(CudaFailure, OfAGraphIsNone) {
+  const Result<Model> model = loadOn("cuda", withDevice(fixture::model()), "right.so");
+  Result<Session> session = Session::create(*model);
+  const Result<std::vector<float>> expected = embedTwo(*session);
+  ASSERT_TRUE(expected.ok());
+  EmulatedGpu &gpu = EmulatedGpu::get();
+  gpu.record();
+  gpu.fail("cuGraphInstantiateWithFlags", 1, 2);
+  for (int run = 0; run < 4; ++run) {
+    const Result<std::vector<float>> found = embedTwo(*session);
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(*found, *expected);
+  }
+  EXPECT_TRUE(gpu.hasFailed());
+  gpu.fail(nullptr, 0, 0);
+  EXPECT_EQ(gpu.calls("cuStreamBeginCapture_v2").size(), 1U);
+  EXPECT_TRUE(gpu.calls("cuGraphLaunch").empty());
+}
+
 TEST(CudaProfile, TimesLaunches) {
   const Result<Model> model = loadOn("cuda", withDevice(fixture::model()), "right.so");
   Result<Session> session =
