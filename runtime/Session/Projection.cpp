@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 
 namespace heddle {
@@ -273,39 +274,37 @@ static void *firstRow(const DeviceMemory &memory, int64_t skipped, int64_t rowEl
   return reinterpret_cast<void *>(own - bytes);
 }
 
+/// Launches a dispatch without a kernel that finishes it, over some rows and columns. Operand 0 is
+/// `result`; the others are set.
+static void launchOver(const RunView &view, int lane, const PlannedDispatch &dispatch,
+                       std::span<void *> operands, HeddleResult result,
+                       const HeddleRows *const *spaces, Range rows, Range columns) {
+  operands[0] = &result;
+  HeddleKernelContext context = view.context;
+  context.operands = operands.data();
+  context.spaces = spaces;
+  view.stream.launch(
+      lane, {dispatch.kernel, nullptr, &context, rows, columns, dispatch.rowTile, view.scratch},
+      nullptr);
+}
+
 /// Computes the logits of some rows. `before` is the number of rows of the ranges before these.
 void Projection::launchProduct(const RunView &view, Range wanted, int64_t before) {
   const PlannedDispatch &product = *plan->deferred;
   std::vector<void *> &operands = workers[0].operands;
   std::copy_n(view.context.operands, product.operandCount, operands.begin());
-  HeddleResult result{elementAt(selectedLogits, before * vocabulary), wanted.begin, 0, vocabulary};
-  HeddleKernelContext context = view.context;
-  context.operands = operands.data();
-  operands[0] = &result;
-  view.stream.launch(0,
-                     {product.kernel,
-                      nullptr,
-                      &context,
-                      wanted,
-                      {0, product.columns},
-                      product.rowTile,
-                      view.scratch},
-                     nullptr);
+  launchOver(view, 0, product, operands,
+             {elementAt(selectedLogits, before * vocabulary), wanted.begin, 0, vocabulary},
+             view.context.spaces, wanted, {0, product.columns});
 }
 
 /// Finds what the pieces of the logits of the same rows have.
 void Projection::launchPeaks(const RunView &view, Range wanted, int64_t before) {
-  const PlannedDispatch &dispatch = plan->selection->peaks;
   const int64_t words = chunks * peakWords;
-  HeddleResult result{elementAt(peaks, before * words), wanted.begin, 0, words};
-  selectionOperands[0] = &result;
   selectionOperands[1] = firstRow(selectedLogits, wanted.begin - before, vocabulary);
-  HeddleKernelContext context = view.context;
-  context.operands = selectionOperands.data();
-  context.spaces = view.spacesOfPeaks;
-  view.stream.launch(
-      0, {dispatch.kernel, nullptr, &context, wanted, {0, chunks}, dispatch.rowTile, view.scratch},
-      nullptr);
+  launchOver(view, 0, plan->selection->peaks, selectionOperands,
+             {elementAt(peaks, before * words), wanted.begin, 0, words}, view.spacesOfPeaks, wanted,
+             {0, chunks});
 }
 
 /// Selects from the logits of the same rows.
@@ -313,22 +312,11 @@ void Projection::launchBest(const RunView &view, Range wanted, int64_t before) {
   const PlannedDispatch &dispatch = plan->selection->best;
   const int64_t rowPairs = dispatch.columns * selectedPair;
   const int64_t skipped = wanted.begin - before;
-  HeddleResult result{elementAt(selectedPairs, before * rowPairs), wanted.begin, 0, rowPairs};
-  selectionOperands[0] = &result;
   selectionOperands[1] = firstRow(selectedLogits, skipped, vocabulary);
   selectionOperands[2] = firstRow(peaks, skipped, chunks * peakWords);
-  HeddleKernelContext context = view.context;
-  context.operands = selectionOperands.data();
-  context.spaces = view.spacesOfBest;
-  view.stream.launch(0,
-                     {dispatch.kernel,
-                      nullptr,
-                      &context,
-                      wanted,
-                      {0, chunks + selections->best},
-                      dispatch.rowTile,
-                      view.scratch},
-                     nullptr);
+  launchOver(view, 0, dispatch, selectionOperands,
+             {elementAt(selectedPairs, before * rowPairs), wanted.begin, 0, rowPairs},
+             view.spacesOfBest, wanted, {0, chunks + selections->best});
 }
 
 /// Selects on the device, and begins to copy what it selects to the host.
@@ -407,15 +395,10 @@ void Projection::computeChunk(int lane, int64_t chunk, const RunView &view) {
   const Range tokens = chunkOf(chunk);
   const Range columns = dispatch.columnsOver(tokens);
   const int64_t first = dispatch.elementsOf(columns).begin;
-  HeddleResult result{own.memory.data(), 0, first, rowStride};
   std::copy_n(view.context.operands, dispatch.operandCount, own.operands.begin());
-  own.operands[0] = &result;
-  HeddleKernelContext context = view.context;
-  context.operands = own.operands.data();
   for (const Range wanted : copiedRanges) {
-    view.stream.launch(
-        lane, {dispatch.kernel, nullptr, &context, wanted, columns, dispatch.rowTile, view.scratch},
-        nullptr);
+    launchOver(view, lane, dispatch, own.operands, {own.memory.data(), 0, first, rowStride},
+               view.context.spaces, wanted, columns);
   }
   const auto *const values = reinterpret_cast<const float *>(own.memory.data());
   deliver(lane, chunk, view.stream, values + (tokens.begin - first), rowStride);
