@@ -17,7 +17,7 @@ template <typename Table> static Member<Kind> member(Kind kind, flatbuffers::Off
 }
 
 static Result<Member<Kind>> packReplace(FlatBufferBuilder &builder, const Config &part) {
-  HEDDLE_ASSIGN(const Pattern pattern, readPattern(part));
+  HEDDLE_ASSIGN(const TextPattern pattern, readPattern(part));
   if (pattern.least > 0) {
     return HEDDLE_ERROR(
         Unsupported,

@@ -43,7 +43,7 @@ static Result<Member<Kind>> packCharsMap(FlatBufferBuilder &builder, const Confi
 }
 
 static Result<Member<Kind>> packReplace(FlatBufferBuilder &builder, const Config &part) {
-  HEDDLE_ASSIGN(const Pattern pattern, readPattern(part));
+  HEDDLE_ASSIGN(const TextPattern pattern, readPattern(part));
   HEDDLE_ASSIGN(const std::string content, part.string("content"));
   const auto packedText = builder.CreateString(pattern.text);
   const auto packedContent = builder.CreateString(content);

@@ -73,10 +73,10 @@ Result<std::string> nonEmptyString(const Config &part, std::string_view key) {
 }
 
 /// Parses an expression without operators, or a single character with a count.
-static std::optional<Pattern> parseRegex(std::string_view regex) {
+static std::optional<TextPattern> parseRegex(std::string_view regex) {
   constexpr std::string_view operators = "\\^$.|?*+()[]{}";
   const size_t plain = std::min(regex.find_first_of(operators), regex.size());
-  Pattern pattern{std::string(regex.substr(0, plain)), 0};
+  TextPattern pattern{std::string(regex.substr(0, plain)), 0};
   std::string_view count = regex.substr(plain);
   if (count.empty()) {
     return pattern;
@@ -100,11 +100,11 @@ static std::optional<Pattern> parseRegex(std::string_view regex) {
                                                                   : std::nullopt;
 }
 
-Result<Pattern> readPattern(const Config &part) {
+Result<TextPattern> readPattern(const Config &part) {
   HEDDLE_ASSIGN(const Config pattern, part.object("pattern"));
   if (pattern.has("Regex")) {
     HEDDLE_ASSIGN(const std::string regex, nonEmptyString(pattern, "Regex"));
-    if (std::optional<Pattern> known = parseRegex(regex)) {
+    if (std::optional<TextPattern> known = parseRegex(regex)) {
       return *std::move(known);
     }
     return HEDDLE_ERROR(Unsupported,
@@ -113,7 +113,7 @@ Result<Pattern> readPattern(const Config &part) {
                                     pattern.where(), quote(regex)));
   }
   HEDDLE_ASSIGN(std::string text, nonEmptyString(pattern, "String"));
-  return Pattern{std::move(text), 0};
+  return TextPattern{std::move(text), 0};
 }
 
 std::optional<std::string> decodeBase64(std::string_view text) {

@@ -63,7 +63,7 @@ Result<std::vector<PartOfSequence>> flattenParts(const nlohmann::json &tokenizer
                                                  std::string_view where);
 
 /// A text to search for: "pattern" of a Replace.
-struct Pattern {
+struct TextPattern {
   std::string text;
   /// The minimum length of a run that matches; 0: single occurrences.
   uint32_t least = 0;
@@ -71,7 +71,7 @@ struct Pattern {
 
 /// Reads {"String": text} or a simple {"Regex": text}: plain characters, or one of them with `+` or
 /// `{n,}`. Others are rejected, naming the expression.
-Result<Pattern> readPattern(const Config &part);
+Result<TextPattern> readPattern(const Config &part);
 
 /// Reads a non-empty string.
 Result<std::string> nonEmptyString(const Config &part, std::string_view key);

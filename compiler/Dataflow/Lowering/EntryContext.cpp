@@ -232,7 +232,7 @@ void EntryContext::eraseUnreadMoves() {
 
 // --- Keys and bounds -------------------------------------------------------------------------
 
-LogicalResult EntryContext::checkCacheUse(Operation *op, const CacheUse &use) const {
+LogicalResult EntryContext::checkCachePositions(Operation *op, const CachePositions &use) const {
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
     if (!cacheOf(value) || isa<transformer::CacheType, transformer::StateType>(value.getType())) {
@@ -241,16 +241,16 @@ LogicalResult EntryContext::checkCacheUse(Operation *op, const CacheUse &use) co
     bool isChanged = viewOf(value) != nullptr;
     bool isAllowed = false;
     switch (use.kind) {
-    case CacheUse::None:
+    case CachePositions::None:
       break;
-    case CacheUse::Views:
+    case CachePositions::Views:
       isAllowed = !isChanged;
       break;
-    case CacheUse::Transposes:
-    case CacheUse::Contracts:
+    case CachePositions::Transposes:
+    case CachePositions::Contracts:
       isAllowed = true;
       break;
-    case CacheUse::Attends: {
+    case CachePositions::Attends: {
       int number = static_cast<int>(operand.getOperandNumber());
       isAllowed = !isChanged && (number == use.key || number == use.value);
       break;

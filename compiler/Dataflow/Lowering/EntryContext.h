@@ -117,7 +117,7 @@ public:
 
   // --- Keys
   /// Fails if the operation reads a cache as if it were rows of the batch.
-  mlir::LogicalResult checkCacheUse(mlir::Operation *op, const CacheUse &use) const;
+  mlir::LogicalResult checkCachePositions(mlir::Operation *op, const CachePositions &use) const;
   /// Returns the cache whose positions the keys of `op` are; null if they are rows of the entry.
   /// Fails if no cache has them.
   mlir::FailureOr<mlir::Value> keysOf(mlir::Operation *op) const { return keys.of(op); }

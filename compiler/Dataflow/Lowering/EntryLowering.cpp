@@ -235,7 +235,7 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
   }
   const Pattern *pattern = findPattern(op);
   if (!pattern) {
-    if (failed(context.checkCacheUse(op, CacheUse::none()))) {
+    if (failed(context.checkCachePositions(op, CachePositions::none()))) {
       return failure();
     }
     auto end = dyn_cast<func::ReturnOp>(op);
@@ -257,7 +257,7 @@ LogicalResult EntryLowering::lowerOperation(Operation *op) {
     return op->emitOpError("derives rows in an entry that reads a cache or a state, whose runs may "
                            "begin in the middle of a sequence; expected an entry that reads none");
   }
-  if (failed(context.checkCacheUse(op, pattern->caches)) ||
+  if (failed(context.checkCachePositions(op, pattern->caches)) ||
       failed(context.keys.note(op, *pattern))) {
     return failure();
   }

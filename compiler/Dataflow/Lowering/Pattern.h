@@ -17,7 +17,7 @@ class EntryContext;
 enum class NamedSegments { None, Rows, Keys, RowsAndKeys };
 
 /// How an operation reads the positions of a cache.
-struct CacheUse {
+struct CachePositions {
   enum Kind {
     /// Its operands are rows of the batch; a cache is an error.
     None,
@@ -32,12 +32,12 @@ struct CacheUse {
     Attends,
   };
 
-  static CacheUse none() { return {None}; }
-  static CacheUse views() { return {Views}; }
-  static CacheUse transposes() { return {Transposes}; }
-  static CacheUse contracts() { return {Contracts}; }
+  static CachePositions none() { return {None}; }
+  static CachePositions views() { return {Views}; }
+  static CachePositions transposes() { return {Transposes}; }
+  static CachePositions contracts() { return {Contracts}; }
   /// The indices of the operands that are keys and values; -1 if there are none.
-  static CacheUse attends(int key, int value) { return {Attends, key, value}; }
+  static CachePositions attends(int key, int value) { return {Attends, key, value}; }
 
   bool isView() const { return kind == Views || kind == Transposes; }
 
@@ -58,7 +58,7 @@ enum class LoweringOrder {
 
 struct Pattern {
   NamedSegments segments;
-  CacheUse caches;
+  CachePositions caches;
   LoweringOrder order;
   /// Assigns a buffer to each result, or none to results that their users inspect. Reports errors
   /// at the operation.
@@ -82,7 +82,8 @@ mlir::LogicalResult lowerAs(mlir::Operation *op, EntryContext &entry) {
 
 /// Returns the pattern of an operation on rows that names no segments.
 template <typename Op, mlir::LogicalResult (*function)(Op, EntryContext &)> Pattern rowPattern() {
-  return {NamedSegments::None, CacheUse::none(), LoweringOrder::InPlace, lowerAs<Op, function>};
+  return {NamedSegments::None, CachePositions::none(), LoweringOrder::InPlace,
+          lowerAs<Op, function>};
 }
 
 /// Returns the pattern of an operation; null for an operation of another dialect, or one that is

@@ -310,8 +310,8 @@ FailureOr<ProductArrangement> arrangeProducts(const AttentionMatch &match, std::
                         : FailureOr<ProductArrangement>(failure());
 }
 
-ProductRows combineProducts(OpBuilder &builder, Location location, DerivedParameters &parameters,
-                            const AttentionMatch &match, ProductArrangement arrangement) {
+QueryKeyRows combineProducts(OpBuilder &builder, Location location, DerivedParameters &parameters,
+                             const AttentionMatch &match, ProductArrangement arrangement) {
   const ScoreProduct &first = match.products.front();
   // The weights of pairs include the factor.
   if (first.pairs) {

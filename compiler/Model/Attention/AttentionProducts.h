@@ -34,16 +34,16 @@ int64_t sizeOfHeads(const AttentionMatch &match, ProductArrangement arrangement)
 int64_t keyShareOf(const AttentionMatch &match);
 
 /// Queries and keys of one product, as rows.
-struct ProductRows {
+struct QueryKeyRows {
   mlir::Value query;
   mlir::Value key;
   int64_t keyShare = 1;
 };
 
 /// Writes the products of `match` as one. The scores are that product times match.scale().
-ProductRows combineProducts(mlir::OpBuilder &builder, mlir::Location location,
-                            DerivedParameters &parameters, const AttentionMatch &match,
-                            ProductArrangement arrangement);
+QueryKeyRows combineProducts(mlir::OpBuilder &builder, mlir::Location location,
+                             DerivedParameters &parameters, const AttentionMatch &match,
+                             ProductArrangement arrangement);
 
 /// Derives the sum of the tables, each times its factor; null if there is none. The end columns of
 /// tables with fewer distances are repeated.

@@ -261,7 +261,7 @@ public:
     ContractOp contract = match.products.front().contract;
     Location location = contract->getLoc();
     begin(location);
-    ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
+    QueryKeyRows rows = combineProducts(builder, location, parameters, match, arrangement);
     AttentionWeightsOp scores =
         createWeights(location, contract.getType(), rows, builder.getUnitAttr());
     contract.getResult().replaceAllUsesWith(scores.getResult());
@@ -300,7 +300,7 @@ private:
     builder.setInsertionPoint(sum.contract);
     Location location = locationOf(sum.contract->getLoc());
     begin(location);
-    ProductRows rows = combineProducts(builder, location, parameters, match, arrangement);
+    QueryKeyRows rows = combineProducts(builder, location, parameters, match, arrangement);
     Value value = valueRows(builder, location, parameters, sum, match.heads);
     Value result = AttentionOp::create(
         builder, location, typeOf(sum, match.heads), rows.query, rows.key, value, segments[0],
@@ -335,13 +335,13 @@ private:
   }
 
   /// Replaces the softmax's result by the weights.
-  AttentionWeightsOp replaceWeights(Location location, const ProductRows &rows) {
+  AttentionWeightsOp replaceWeights(Location location, const QueryKeyRows &rows) {
     AttentionWeightsOp weights = createWeights(location, match.softmax.getType(), rows, {});
     match.softmax.getResult().replaceAllUsesWith(weights.getResult());
     return weights;
   }
 
-  AttentionWeightsOp createWeights(Location location, Type type, const ProductRows &rows,
+  AttentionWeightsOp createWeights(Location location, Type type, const QueryKeyRows &rows,
                                    UnitAttr raw) {
     return AttentionWeightsOp::create(
         builder, location, type, rows.query, rows.key, segments[0], segments[1],

@@ -78,7 +78,7 @@ MatrixEncoding CudaBackend::encodeMatrix(const TargetDescription &target,
 
 llvm::SmallVector<KernelCompanion>
 CudaBackend::companionsOf(dataflow::KernelOp kernel, const TargetDescription &target) const {
-  const DeviceKernel found = deviceKernel(kernel, target);
+  const KernelOnGpu found = kernelOnGpu(kernel, target);
   llvm::SmallVector<KernelCompanion> companions;
   if (found.partialBytes != 0) {
     companions.push_back({mergeKernelName(kernel.getSymName()), emitMergedSections});
@@ -107,7 +107,7 @@ manifest::LaunchShape CudaBackend::finishShape() const {
 
 manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
                                                  const TargetDescription &target) const {
-  const DeviceKernel found = deviceKernel(kernel, target);
+  const KernelOnGpu found = kernelOnGpu(kernel, target);
   return found.work ? togetherShape(found.work->threads, found.work->shared, found.partialBytes,
                                     found.rounded)
                     : launchShape();
@@ -125,7 +125,7 @@ static void report(dataflow::KernelOp kernel, const TargetDescription &target,
 }
 
 void CudaBackend::emitKernel(VectorCode &code, const KernelBody &body) const {
-  const DeviceKernel found = deviceKernel(body.kernel, code.target);
+  const KernelOnGpu found = kernelOnGpu(body.kernel, code.target);
   if (found.choice) {
     report(body.kernel, code.target, *found.choice);
   }

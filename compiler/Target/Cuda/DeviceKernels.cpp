@@ -16,22 +16,22 @@ namespace heddle {
 
 /// Returns a kernel with code of its own if blocks compute it; otherwise each thread runs that of
 /// its family.
-static DeviceKernel byBlocks(const std::optional<BlockWork> &work,
-                             void (*emit)(VectorCode &, const KernelBody &),
-                             std::optional<KernelChoice> choice = {}) {
+static KernelOnGpu byBlocks(const std::optional<BlockWork> &work,
+                            void (*emit)(VectorCode &, const KernelBody &),
+                            std::optional<KernelChoice> choice = {}) {
   return {work, work ? emit : emitFamily, std::move(choice)};
 }
 
 template <typename Family>
-static DeviceKernel deviceKernelOf(dataflow::KernelOp kernel, Family computes,
-                                   const TargetDescription &target) {
+static KernelOnGpu kernelOnGpuOf(dataflow::KernelOp kernel, Family computes,
+                                 const TargetDescription &target) {
   if constexpr (isOfAttention<Family>) {
-    DeviceKernel found = byBlocks(blockAttention(kernel, target), emitBlockAttention,
-                                  attentionChoice(kernel, target));
+    KernelOnGpu found = byBlocks(blockAttention(kernel, target), emitBlockAttention,
+                                 attentionChoice(kernel, target));
     found.partialBytes = partialBytes(kernel);
     return found;
   } else if constexpr (isOfProducts<Family>) {
-    DeviceKernel found =
+    KernelOnGpu found =
         byBlocks(blockProduct(kernel, target), emitBlockProduct, productChoice(kernel, target));
     found.rounded = roundedLaunches(kernel, target);
     return found;
@@ -47,10 +47,10 @@ static DeviceKernel deviceKernelOf(dataflow::KernelOp kernel, Family computes,
   }
 }
 
-DeviceKernel deviceKernel(dataflow::KernelOp kernel, const TargetDescription &target) {
-  DeviceKernel found;
+KernelOnGpu kernelOnGpu(dataflow::KernelOp kernel, const TargetDescription &target) {
+  KernelOnGpu found;
   dataflow::visitFamily(kernel.getComputes(),
-                        [&](auto computes) { found = deviceKernelOf(kernel, computes, target); });
+                        [&](auto computes) { found = kernelOnGpuOf(kernel, computes, target); });
   return found;
 }
 

@@ -28,7 +28,7 @@ concept isOfBlocks =
     llvm::is_one_of<Family, dataflow::PeaksAttr, dataflow::SelectAttr, dataflow::OrderAttr>::value;
 
 /// How a GPU computes a kernel.
-struct DeviceKernel {
+struct KernelOnGpu {
   /// How blocks do; nullopt if each thread is a separate caller.
   std::optional<BlockWork> work;
   void (*emit)(VectorCode &code, const KernelBody &body) = emitFamily;
@@ -39,7 +39,7 @@ struct DeviceKernel {
   RoundedLaunches rounded = {};
 };
 
-DeviceKernel deviceKernel(dataflow::KernelOp kernel, const TargetDescription &target);
+KernelOnGpu kernelOnGpu(dataflow::KernelOp kernel, const TargetDescription &target);
 
 } // namespace heddle
 

@@ -148,7 +148,7 @@ void IntegerTileCode::copySlab(Value stage, Value number) {
 
 // --- sums ----------------------------------------------------------------------------------------
 
-WordTileCode::Columns IntegerTileCode::loadColumns(const Run &run, Value columns) {
+WordTileCode::Columns IntegerTileCode::loadColumns(const ColumnRun &run, Value columns) {
   constexpr int64_t lowerHalves = 0x0F0F0F0F, halfBits = 4;
   Value first = runAt(run, columns);
   const SmallVector<Value> words = block.loadWords(block.sharedAt(first), run.width);
@@ -181,7 +181,7 @@ void IntegerTileCode::multiplyWords(const Slab &slab, int64_t first, int64_t cou
     auto add = [&](size_t part, ValueRange columns, MutableArrayRef<Value> own) {
       llvm::copy(block.multiplyCodes(rows[part], columns, own, isSigned()), own.begin());
     };
-    for (const Run &run : runs) {
+    for (const ColumnRun &run : runs) {
       const Columns columns = loadColumns(run, columnsAt(slab.stage, shape.linesOf(word)));
       for (auto [j, column] : llvm::enumerate(columns)) {
         const int64_t matrix = run.first / kMatrixColumns + static_cast<int64_t>(j);
@@ -241,7 +241,7 @@ ColumnFactors IntegerTileCode::loadFactors(Value heads) {
       code.add(heads, code.multiply(code.divide(warpFirst, sharedPanelColumns), shape.headBytes()));
   Value others = code.add(head, sharedPanelColumns * type.getScaleBytes());
   ColumnFactors factors;
-  for (const Run &run : runs) {
+  for (const ColumnRun &run : runs) {
     const int64_t count = 2 * run.width;
     Value column = code.add(code.remainder(warpFirst, sharedPanelColumns), ownColumn(run));
     const int64_t together = std::min(count, kSharedAlignment / type.getScaleBytes());
@@ -291,7 +291,7 @@ SmallVector<Value> IntegerTileCode::scaled(int64_t part, ValueRange integers,
     Value sumOfCodes =
         isSigned() ? toFloat(integers[static_cast<size_t>(tile.sumsOfLane() + 4 * part + 2 * half)])
                    : Value();
-    for (const Run &run : runs) {
+    for (const ColumnRun &run : runs) {
       for (int64_t i = 0; i < 2 * run.width; ++i) {
         const int64_t matrix = run.first / kMatrixColumns + i % run.width;
         const auto index = static_cast<size_t>(matrix * 4 + half * 2 + i / run.width);

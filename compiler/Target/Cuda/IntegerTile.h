@@ -133,7 +133,7 @@ private:
   void storeRows(mlir::ValueRange loaded, const Slab &slab) override;
 
   // --- sums
-  Columns loadColumns(const Run &run, mlir::Value columns);
+  Columns loadColumns(const ColumnRun &run, mlir::Value columns);
   void multiplyWords(const Slab &slab, int64_t first, int64_t count,
                      llvm::MutableArrayRef<mlir::Value> sums);
   void multiply(const Slab &slab, llvm::MutableArrayRef<mlir::Value> sums) override;

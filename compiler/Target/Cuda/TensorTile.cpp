@@ -46,7 +46,7 @@ private:
   }
   void storeRows(ValueRange loaded, const Slab &slab) override;
   void multiply(const Slab &slab, MutableArrayRef<Value> sums) override;
-  void multiplyRun(const Run &run, ArrayRef<Words> rows, Value columns,
+  void multiplyRun(const ColumnRun &run, ArrayRef<Words> rows, Value columns,
                    MutableArrayRef<Value> sums);
 
   TensorProducts products;
@@ -90,7 +90,7 @@ void TileCode::storeRows(ValueRange loaded, const Slab &slab) {
 
 /// Multiplies the columns of a run by one instruction's words of all rows of the warp, one matrix
 /// of them for each part. `columns` is the address of the lane's columns.
-void TileCode::multiplyRun(const Run &run, ArrayRef<Words> rows, Value columns,
+void TileCode::multiplyRun(const ColumnRun &run, ArrayRef<Words> rows, Value columns,
                            MutableArrayRef<Value> sums) {
   Value first = runAt(run, columns);
   SmallVector<Value> words[2];
@@ -113,7 +113,7 @@ void TileCode::multiply(const Slab &slab, MutableArrayRef<Value> sums) {
     for (const SmallVector<Value> &matrix : loadMatrices(slab.rows, word)) {
       rows.push_back(products.rounded(matrix, /*areRounded=*/true));
     }
-    for (const Run &run : runs) {
+    for (const ColumnRun &run : runs) {
       multiplyRun(run, rows, columnsAt(slab.stage, word), sums);
     }
   }

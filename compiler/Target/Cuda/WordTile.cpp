@@ -23,8 +23,8 @@ int64_t WordTile::linePitch() const { return columns() * kWordBytes + kLinePaddi
 int64_t WordTile::sumPitch() const { return columns() * kFloatBytes + kSumPadding; }
 int64_t WordTile::sumsOfLane() const { return parts() * matricesOfWarp() * kSumsOfMatrix; }
 
-SmallVector<Run> WordTile::runs() const {
-  SmallVector<Run> all;
+SmallVector<ColumnRun> WordTile::runs() const {
+  SmallVector<ColumnRun> all;
   for (int64_t first = 0; first < columnsOfWarp();) {
     const int64_t matrices = (columnsOfWarp() - first) / kMatrixColumns;
     const int64_t width = matrices >= 4 ? 4 : matrices >= 2 ? 2 : 1;
@@ -154,7 +154,7 @@ Value WordTileCode::columnsAt(Value stage, int64_t line) {
   return code.add(first, line * tile.linePitch());
 }
 
-Value WordTileCode::runAt(const Run &run, Value columns) {
+Value WordTileCode::runAt(const ColumnRun &run, Value columns) {
   return code.add(columns,
                   code.multiply(code.add(code.multiply(g, run.width), run.first), kWordBytes));
 }
@@ -165,7 +165,7 @@ MutableArrayRef<Value> WordTileCode::sumsAt(MutableArrayRef<Value> sums, int64_t
   return sums.slice(static_cast<size_t>(number * kSumsOfMatrix), kSumsOfMatrix);
 }
 
-Value WordTileCode::ownColumn(const Run &run) {
+Value WordTileCode::ownColumn(const ColumnRun &run) {
   return code.add(code.multiply(t, 2 * run.width), run.first);
 }
 
@@ -249,7 +249,7 @@ void WordTileCode::storeSums(ValueRange sums) {
   for (const int64_t half : {0, 1}) {
     Value row = code.add(ownSumRow(/*part=*/0), half * kMatrixRows / 2);
     Value rowAt = code.multiply(row, tile.sumPitch());
-    for (const Run &run : runs) {
+    for (const ColumnRun &run : runs) {
       Value column = code.add(code.multiply(warpColumn, tile.columnsOfWarp()), ownColumn(run));
       SmallVector<Value> values;
       for (const int64_t second : {0, 1}) {

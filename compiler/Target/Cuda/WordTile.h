@@ -35,7 +35,7 @@ inline constexpr int64_t kTogether = kNumbersTogether, kPartWords = kSharedAlign
 
 /// Adjacent columns that a warp multiplies at once: lane group `g` has `width` columns from first +
 /// width * g on.
-struct Run {
+struct ColumnRun {
   int64_t first, width;
 };
 
@@ -67,7 +67,7 @@ struct WordTile {
   /// The sums of a lane.
   int64_t sumsOfLane() const;
 
-  llvm::SmallVector<Run> runs() const;
+  llvm::SmallVector<ColumnRun> runs() const;
 };
 
 /// Stages of weights in shared memory, used in turn.
@@ -125,13 +125,13 @@ protected:
   llvm::SmallVector<Values> loadMatrices(mlir::Value rows, int64_t word);
   /// Returns the address of the lane's columns in a stage, line `line`; and that of a run there.
   mlir::Value columnsAt(mlir::Value stage, int64_t line);
-  mlir::Value runAt(const Run &run, mlir::Value columns);
+  mlir::Value runAt(const ColumnRun &run, mlir::Value columns);
   /// Returns the sums of matrix `matrix` of a part.
   llvm::MutableArrayRef<mlir::Value> sumsAt(llvm::MutableArrayRef<mlir::Value> sums, int64_t part,
                                             int64_t matrix) const;
   /// Returns the first column of a run in the warp's columns that the lane has sums of: it has
   /// those of 2 * width adjacent ones.
-  mlir::Value ownColumn(const Run &run);
+  mlir::Value ownColumn(const ColumnRun &run);
   /// Returns the first of the lane's rows of a part, in the tile; the other one is 8 rows below.
   mlir::Value ownSumRow(int64_t part);
 
@@ -147,7 +147,7 @@ protected:
   const Stages stages;
   const TiledProduct &product;
   const int64_t steps;
-  const llvm::SmallVector<Run> runs;
+  const llvm::SmallVector<ColumnRun> runs;
   /// The first of the four elements of a slab that the thread loads, and its first row.
   mlir::Value ownFour, ownRow;
   /// The warp, its place in the tile, and the thread's place in the warp: see BlockCode.

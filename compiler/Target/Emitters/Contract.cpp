@@ -62,7 +62,7 @@ static Value unpackedPanel(VectorCode &code, const KernelBody &body, uint64_t of
 }
 
 // Returns the rows of the first operand.
-static ProductRows operandRows(VectorCode &code, const KernelBody &body) {
+static OperandRows operandRows(VectorCode &code, const KernelBody &body) {
   const int64_t elements = body.kernel.getOperandBuffer(0).getRowElements();
   return {body.operand(code, 0), code.integer(elements), code.integer(0)};
 }
@@ -111,7 +111,7 @@ template <> KernelScratch scratchOf(dataflow::ContractAttr computes) {
 // Emits a product of rows that are prepared block by block.
 static void emitPrepared(VectorCode &code, const KernelBody &body, const Destination &to,
                          const PreparedRows &prepared, Value sums) {
-  const ProductRows from = operandRows(code, body);
+  const OperandRows from = operandRows(code, body);
   Value scratch = body.arguments.scratch(code);
   const int64_t rowBytes = prepared.rowBytes();
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
@@ -122,7 +122,7 @@ static void emitPrepared(VectorCode &code, const KernelBody &body, const Destina
                  prepared.emitRow(code, code.at(from.memory, code.multiply(row, from.elements)),
                                   code.bytesAt(scratch, place));
                });
-               return ProductRows{scratch, code.integer(rowBytes / int64_t(sizeof(float))), first};
+               return OperandRows{scratch, code.integer(rowBytes / int64_t(sizeof(float))), first};
              });
 }
 
@@ -150,7 +150,7 @@ template <> void emit(VectorCode &code, const KernelBody &body, dataflow::Contra
     }
     return;
   }
-  ProductRows rows = operandRows(code, body);
+  OperandRows rows = operandRows(code, body);
   const SpreadRows spread = SpreadRows::of(code, body, computes);
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd,
              tilesInCache(code, product),
@@ -194,7 +194,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
       emitConvolution(code, body, rows, [&](Value value, Value row, Value column, int64_t valid) {
         code.storeVector(value, code.at(rowOf(row), column), valid);
       });
-      return ProductRows{seen, code.integer(inner), first};
+      return OperandRows{seen, code.integer(inner), first};
     }
     code.loop(first, last, 1, [&](Value row) {
       Value to = rowOf(row);
@@ -202,7 +202,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractSlideAttr 
         code.storeVector(value, code.at(to, column), valid);
       });
     });
-    return ProductRows{seen, code.integer(inner), first};
+    return OperandRows{seen, code.integer(inner), first};
   };
   emitBlocks(code, body, to, sums, body.arguments.rowBegin, body.arguments.rowEnd, most, rowsOf);
 }
@@ -246,7 +246,7 @@ void emit(VectorCode &code, const KernelBody &body, dataflow::ContractChosenAttr
   Value sums = frameOfSums(code, body, product);
   product.parts = rowsOfInput(body.kernel);
   Value chosen = body.operand(code, 2);
-  ProductRows rows = operandRows(code, body);
+  OperandRows rows = operandRows(code, body);
   auto groupAt = [&](Value place) {
     return chosenNumber(code, chosen, product.rowAt(code, place), computes.getGroups());
   };

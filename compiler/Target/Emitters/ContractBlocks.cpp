@@ -184,7 +184,7 @@ Value frameOfSums(VectorCode &code, const KernelBody &body, const Product &produ
 }
 
 // Stores the addresses of the operand rows for `count` places of the order, from `place` on.
-static void listRows(VectorCode &code, const Product &product, const ProductRows &rows, Value place,
+static void listRows(VectorCode &code, const Product &product, const OperandRows &rows, Value place,
                      Value count) {
   code.loop(code.integer(0), count, 1, [&](Value number) {
     Value row = code.divide(product.rowAt(code, code.add(place, number)), product.parts);
@@ -195,7 +195,7 @@ static void listRows(VectorCode &code, const Product &product, const ProductRows
 }
 
 // Returns the address of a row's elements from a column on; the following rows come after it.
-static Value rowsFrom(VectorCode &code, const ProductRows &rows, Value row, Value column) {
+static Value rowsFrom(VectorCode &code, const OperandRows &rows, Value row, Value column) {
   Value inMemory = code.multiply(code.subtract(row, rows.first), rows.elements);
   return code.at(rows.memory, code.add(inMemory, column));
 }
@@ -233,7 +233,7 @@ static void ofWidth(VectorCode &code, const Product &product, const Panel &panel
 }
 
 // Computes all tiles of one panel, one after another.
-static void emitTiles(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+static void emitTiles(VectorCode &code, const KernelBody &body, const OperandRows &rows,
                       const Destination &to, Value sums, const Tiles &tiles, const Panel &panel) {
   const Product &product = to.product;
   const PanelLayout layout = layoutOf(code, body, product);
@@ -286,7 +286,7 @@ static void emitTiles(VectorCode &code, const KernelBody &body, const ProductRow
 // Computes a few tiles of one panel, strip by strip: each strip is read once from the second-level
 // cache or from memory, and stays in the first level for all tiles. They prefetch the strip after
 // the next.
-static void emitStrips(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+static void emitStrips(VectorCode &code, const KernelBody &body, const OperandRows &rows,
                        const Destination &to, Value sums, const Tiles &tiles, const Panel &panel,
                        int64_t width) {
   const Product &product = to.product;
@@ -327,7 +327,7 @@ static void emitStrips(VectorCode &code, const KernelBody &body, const ProductRo
 }
 
 // Computes all tiles of one panel. Rows are divided evenly, so no tile is a small remainder.
-static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRows &rows,
+static void emitPanel(VectorCode &code, const KernelBody &body, const OperandRows &rows,
                       const Destination &to, Value sums, const Tiles &tiles, Value index) {
   Panel panel = panelAt(code, body, to.product, index);
   auto byTile = [&] { emitTiles(code, body, rows, to, sums, tiles, panel); };
@@ -345,7 +345,7 @@ static void emitPanel(VectorCode &code, const KernelBody &body, const ProductRow
 
 void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, Value sums,
                 Value begin, Value end, int64_t most,
-                llvm::function_ref<ProductRows(Value first, Value last)> rowsOf) {
+                llvm::function_ref<OperandRows(Value first, Value last)> rowsOf) {
   const KernelArguments &arguments = body.arguments;
   // Blocks have nearly equal numbers of whole tiles.
   int64_t tile = layoutOf(code, body, to.product).tileRows;
@@ -358,7 +358,7 @@ void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to,
       return code.smaller(code.add(begin, rowsBefore), end);
     };
     Value first = edge(block), last = edge(code.add(block, 1));
-    ProductRows rowsOfBlock = rowsOf(first, last);
+    OperandRows rowsOfBlock = rowsOf(first, last);
     Tiles tilesOfBlock = Tiles::of(code, body, to.product, first, last);
     code.loop(arguments.columnBegin, arguments.columnEnd, 1, [&](Value panel) {
       if (to.product.isBackward) {

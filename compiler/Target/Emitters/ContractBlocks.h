@@ -56,7 +56,7 @@ mlir::Value frameOfSums(VectorCode &code, const KernelBody &body, const Product 
 /// frameOfSums().
 void emitBlocks(VectorCode &code, const KernelBody &body, const Destination &to, mlir::Value sums,
                 mlir::Value begin, mlir::Value end, int64_t most,
-                llvm::function_ref<ProductRows(mlir::Value first, mlir::Value last)> rowsOf);
+                llvm::function_ref<OperandRows(mlir::Value first, mlir::Value last)> rowsOf);
 
 } // namespace heddle
 

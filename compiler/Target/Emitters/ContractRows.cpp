@@ -38,7 +38,7 @@ int64_t SpreadRows::stride() const {
   return spreadBytes(width * int64_t(sizeof(float))) / int64_t(sizeof(float));
 }
 
-ProductRows SpreadRows::rowsOf(VectorCode &code, const ProductRows &rows, Value first,
+OperandRows SpreadRows::rowsOf(VectorCode &code, const OperandRows &rows, Value first,
                                Value last) const {
   if (!copies) {
     return rows;

@@ -14,7 +14,7 @@
 namespace heddle {
 
 /// The operand rows of a block, in memory; the first is row `first` of the work.
-struct ProductRows {
+struct OperandRows {
   mlir::Value memory;
   mlir::Value elements; // from one row to the next
   mlir::Value first;
@@ -27,7 +27,7 @@ public:
   static SpreadRows of(VectorCode &code, const KernelBody &body, dataflow::ContractAttr computes);
 
   /// Returns the rows of a block: copies if they are one tile of more than a few rows.
-  ProductRows rowsOf(VectorCode &code, const ProductRows &rows, mlir::Value first,
+  OperandRows rowsOf(VectorCode &code, const OperandRows &rows, mlir::Value first,
                      mlir::Value last) const;
 
 private:

@@ -231,17 +231,17 @@ LogicalResult lowerAttend(transformer::AttendOp op, EntryContext &entry) {
 } // namespace
 
 template <> Pattern patternOf<transformer::AttendOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/-1, /*value=*/1),
+  return {NamedSegments::RowsAndKeys, CachePositions::attends(/*key=*/-1, /*value=*/1),
           LoweringOrder::InPlace, lowerAs<transformer::AttendOp, lowerAttend>};
 }
 
 template <> Pattern patternOf<transformer::AttentionOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/1, /*value=*/2),
+  return {NamedSegments::RowsAndKeys, CachePositions::attends(/*key=*/1, /*value=*/2),
           LoweringOrder::InPlace, lowerAs<transformer::AttentionOp, lowerAttention>};
 }
 
 template <> Pattern patternOf<transformer::AttentionWeightsOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::attends(/*key=*/1, /*value=*/-1),
+  return {NamedSegments::RowsAndKeys, CachePositions::attends(/*key=*/1, /*value=*/-1),
           LoweringOrder::InPlace, lowerAs<transformer::AttentionWeightsOp, lowerAttentionWeights>};
 }
 

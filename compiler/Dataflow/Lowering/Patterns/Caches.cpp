@@ -143,42 +143,42 @@ LogicalResult lowerStore(transformer::StoreOp op, EntryContext &entry) {
 } // namespace
 
 template <> Pattern patternOf<transformer::AccumulateOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::AfterReaders,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::AfterReaders,
           lowerAs<transformer::AccumulateOp, lowerAccumulate>};
 }
 
 template <> Pattern patternOf<transformer::AppendOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::AppendOp, lowerAppend>};
 }
 
 template <> Pattern patternOf<transformer::CachedOp>() {
-  return {NamedSegments::Keys, CacheUse::views(), LoweringOrder::InPlace,
+  return {NamedSegments::Keys, CachePositions::views(), LoweringOrder::InPlace,
           lowerAs<transformer::CachedOp, lowerCached>};
 }
 
 template <> Pattern patternOf<transformer::HistoryOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::HistoryOp, lowerHistory>};
 }
 
 template <> Pattern patternOf<transformer::KeepOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::AfterReaders,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::AfterReaders,
           lowerAs<transformer::KeepOp, lowerKeep>};
 }
 
 template <> Pattern patternOf<transformer::LoadOp>() {
-  return {NamedSegments::Keys, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Keys, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::LoadOp, lowerLoad>};
 }
 
 template <> Pattern patternOf<transformer::PrefixMeanOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::PrefixMeanOp, lowerPrefixMean>};
 }
 
 template <> Pattern patternOf<transformer::StoreOp>() {
-  return {NamedSegments::None, CacheUse::none(), LoweringOrder::AfterReaders,
+  return {NamedSegments::None, CachePositions::none(), LoweringOrder::AfterReaders,
           lowerAs<transformer::StoreOp, lowerStore>};
 }
 

@@ -180,27 +180,27 @@ LogicalResult lowerChosenLinear(transformer::ChosenLinearOp op, EntryContext &en
 /// Choices of rows are not positions of sequences, so they are allowed in an entry whose runs begin
 /// in the middle of one.
 template <> Pattern patternOf<transformer::ChoicesOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::ChoicesOp, lowerChoices>};
 }
 
 template <> Pattern patternOf<transformer::TopKOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::TopKOp, lowerTopK>};
 }
 
 template <> Pattern patternOf<transformer::RepeatOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::RepeatOp, lowerRepeat>};
 }
 
 template <> Pattern patternOf<transformer::SplitRowsOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::SplitRowsOp, lowerSplitRows>};
 }
 
 template <> Pattern patternOf<transformer::JoinRowsOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::JoinRowsOp, lowerJoinRows>};
 }
 

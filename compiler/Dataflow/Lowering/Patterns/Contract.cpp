@@ -167,7 +167,7 @@ LogicalResult lowerContract(transformer::ContractOp op, EntryContext &entry) {
 } // namespace
 
 template <> Pattern patternOf<transformer::ContractOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::contracts(), LoweringOrder::InPlace,
+  return {NamedSegments::RowsAndKeys, CachePositions::contracts(), LoweringOrder::InPlace,
           lowerAs<transformer::ContractOp, lowerContract>};
 }
 

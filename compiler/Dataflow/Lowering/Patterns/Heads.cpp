@@ -82,22 +82,22 @@ LogicalResult lowerTranspose(transformer::TransposeOp op, EntryContext &entry) {
 } // namespace
 
 template <> Pattern patternOf<transformer::MergeHeadsOp>() {
-  return {NamedSegments::None, CacheUse::views(), LoweringOrder::InPlace,
+  return {NamedSegments::None, CachePositions::views(), LoweringOrder::InPlace,
           lowerAs<transformer::MergeHeadsOp, lowerMergeHeads>};
 }
 
 template <> Pattern patternOf<transformer::RepeatHeadsOp>() {
-  return {NamedSegments::None, CacheUse::views(), LoweringOrder::InPlace,
+  return {NamedSegments::None, CachePositions::views(), LoweringOrder::InPlace,
           lowerAs<transformer::RepeatHeadsOp, lowerRepeatHeads>};
 }
 
 template <> Pattern patternOf<transformer::SplitHeadsOp>() {
-  return {NamedSegments::None, CacheUse::views(), LoweringOrder::InPlace,
+  return {NamedSegments::None, CachePositions::views(), LoweringOrder::InPlace,
           lowerAs<transformer::SplitHeadsOp, lowerSplitHeads>};
 }
 
 template <> Pattern patternOf<transformer::TransposeOp>() {
-  return {NamedSegments::None, CacheUse::transposes(), LoweringOrder::InPlace,
+  return {NamedSegments::None, CachePositions::transposes(), LoweringOrder::InPlace,
           lowerAs<transformer::TransposeOp, lowerTranspose>};
 }
 

@@ -84,12 +84,12 @@ template <> Pattern patternOf<transformer::GatherOp>() {
 }
 
 template <> Pattern patternOf<transformer::EmbedOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::EmbedOp, lowerEmbed>};
 }
 
 template <> Pattern patternOf<transformer::PositionsOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::PositionsOp, lowerPositions>};
 }
 

@@ -102,7 +102,7 @@ LogicalResult lowerStep(transformer::RecurrenceOp op, EntryContext &entry) {
       return each.emitOpError(
           "names other segments for its rows, expected those of the recurrence");
     }
-    if (failed(entry.checkCacheUse(&each, pattern->caches)) ||
+    if (failed(entry.checkCachePositions(&each, pattern->caches)) ||
         failed(entry.keys.note(&each, *pattern)) || failed(pattern->lower(&each, entry))) {
       return failure();
     }
@@ -195,7 +195,7 @@ template <> Pattern patternOf<transformer::NextOp>() {
 }
 
 template <> Pattern patternOf<transformer::RecurrenceOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::RecurrenceOp, lowerRecurrence>};
 }
 

@@ -233,7 +233,7 @@ LogicalResult lowerPool(transformer::PoolOp op, EntryContext &entry) {
 } // namespace
 
 template <> Pattern patternOf<transformer::BlocksOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::BlocksOp, lowerBlocks>};
 }
 
@@ -242,7 +242,7 @@ template <> Pattern patternOf<transformer::ColumnsOp>() {
 }
 
 template <> Pattern patternOf<transformer::AnglesOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::AnglesOp, lowerAngles>};
 }
 
@@ -255,12 +255,12 @@ template <> Pattern patternOf<transformer::ConcatOp>() {
 }
 
 template <> Pattern patternOf<transformer::SpreadOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::SpreadOp, lowerSpread>};
 }
 
 template <> Pattern patternOf<transformer::ConvolveOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::ConvolveOp, lowerConvolve>};
 }
 
@@ -281,7 +281,7 @@ template <> Pattern patternOf<transformer::NormalizeOp>() {
 }
 
 template <> Pattern patternOf<transformer::PoolOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::PoolOp, lowerPool>};
 }
 

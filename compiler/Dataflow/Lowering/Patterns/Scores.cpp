@@ -151,32 +151,32 @@ LogicalResult lowerConvolveKeys(transformer::ConvolveKeysOp op, EntryContext &en
 } // namespace
 
 template <> Pattern patternOf<transformer::ConvolveKeysOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::RowsAndKeys, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::ConvolveKeysOp, lowerConvolveKeys>};
 }
 
 template <> Pattern patternOf<transformer::DivideBySumOp>() {
-  return {NamedSegments::Keys, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Keys, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::DivideBySumOp, lowerDivideBySum>};
 }
 
 template <> Pattern patternOf<transformer::MaskOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::RowsAndKeys, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::MaskOp, lowerMask>};
 }
 
 template <> Pattern patternOf<transformer::MaskBiasOp>() {
-  return {NamedSegments::None, CacheUse::none(), LoweringOrder::AtFirstUse,
+  return {NamedSegments::None, CachePositions::none(), LoweringOrder::AtFirstUse,
           lowerAs<transformer::MaskBiasOp, lowerMaskBias>};
 }
 
 template <> Pattern patternOf<transformer::PairSumOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::contracts(), LoweringOrder::InPlace,
+  return {NamedSegments::RowsAndKeys, CachePositions::contracts(), LoweringOrder::InPlace,
           lowerAs<transformer::PairSumOp, lowerPairSum>};
 }
 
 template <> Pattern patternOf<transformer::RelativeBiasOp>() {
-  return {NamedSegments::RowsAndKeys, CacheUse::none(), LoweringOrder::AtFirstUse,
+  return {NamedSegments::RowsAndKeys, CachePositions::none(), LoweringOrder::AtFirstUse,
           lowerAs<transformer::RelativeBiasOp, lowerRelativeBias>};
 }
 
@@ -185,7 +185,7 @@ template <> Pattern patternOf<transformer::SelectOp>() {
 }
 
 template <> Pattern patternOf<transformer::SoftmaxOp>() {
-  return {NamedSegments::Keys, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Keys, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::SoftmaxOp, lowerSoftmax>};
 }
 

@@ -59,12 +59,12 @@ LogicalResult lowerSlide(transformer::SlideOp op, EntryContext &entry) {
 } // namespace
 
 template <> Pattern patternOf<transformer::StridedOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::StridedOp, lowerStrided>};
 }
 
 template <> Pattern patternOf<transformer::SlideOp>() {
-  return {NamedSegments::Rows, CacheUse::none(), LoweringOrder::InPlace,
+  return {NamedSegments::Rows, CachePositions::none(), LoweringOrder::InPlace,
           lowerAs<transformer::SlideOp, lowerSlide>};
 }
 
