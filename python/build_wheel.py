@@ -62,7 +62,13 @@ def launcher():
         return {}
     return {"CMAKE_CXX_COMPILER_LAUNCHER":
             f"env;CCACHE_BASEDIR={ROOT};CCACHE_NOHASHDIR=1;"
-            "CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"}
+            f"CCACHE_SLOPPINESS=pch_defines,time_macros;{ROOT / 'cmake' / 'launch-ccache'}"}
+
+
+def cmake_folder(build):
+    """Where CMake builds the wheel: beside the project's own build, because ccache sees paths relative to the
+    folder that the compiler runs in, and precompiled headers contain them."""
+    return build.with_name(f"{build.name}-wheel")
 
 
 def build(folder):
@@ -73,7 +79,7 @@ def build(folder):
     tools = environment(folder / "tools", *REQUIRES, *TOOLS)
     paths = {"PATH": f"{tools}:{os.environ['PATH']}"}
     run("pip wheel", tools / "pip", "wheel", "--no-deps", "--no-build-isolation", "-q",
-        "--disable-pip-version-check", "-w", raw, "-C", f"build-dir={folder / 'cmake'}", ROOT,
+        "--disable-pip-version-check", "-w", raw, "-C", f"build-dir={cmake_folder(folder.parent)}", ROOT,
         env={**os.environ, **paths, **launcher()})
     return repair(only_wheel(raw), folder / "tools", ready)
 
