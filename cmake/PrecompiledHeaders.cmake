@@ -4,9 +4,10 @@
 # HEDDLE_PRECOMPILED_HEADERS=OFF (the presets dev and asan) shows whether they do.
 option(HEDDLE_PRECOMPILED_HEADERS "parse the most used headers of libraries once" ON)
 
-# heddle_precompiled_headers(NAME HEADERS... LINK targets... [MLIR]): a target that others reuse headers from.
+# heddle_precompiled_headers(NAME HEADERS... LINK targets... [OPTIONS options...] [MLIR]): a target that others
+# reuse headers from, which are compiled with the options as well.
 function(heddle_precompiled_headers name)
-  cmake_parse_arguments(ARG "MLIR" "" "HEADERS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "" "HEADERS;LINK;OPTIONS" ${ARGN})
   if(NOT HEDDLE_PRECOMPILED_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     return()
   endif()
@@ -14,7 +15,8 @@ function(heddle_precompiled_headers name)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled/${name}.cpp CONTENT "")
   add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/precompiled/${name}.cpp)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
-  target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp" ${ARG_OPTIONS})
+  set_target_properties(${name} PROPERTIES HEDDLE_OPTIONS "${ARG_OPTIONS}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK} heddle_warnings)
   if(ARG_MLIR)
     heddle_use_mlir(${name})
@@ -26,7 +28,8 @@ function(heddle_reuse_headers target name)
   if(TARGET ${name})
     target_precompile_headers(${target} REUSE_FROM ${name})
     # Executables too, where CMake would ask for -fPIE: all users are compiled alike.
-    target_compile_options(${target} PRIVATE -fPIC "SHELL:-Xclang -fno-pch-timestamp")
+    target_compile_options(${target} PRIVATE -fPIC "SHELL:-Xclang -fno-pch-timestamp"
+                           $<TARGET_GENEX_EVAL:${name},$<TARGET_PROPERTY:${name},HEDDLE_OPTIONS>>)
   endif()
 endfunction()
 
@@ -59,19 +62,16 @@ if(HEDDLE_BUILD_COMPILER)
 endif()
 if(HEDDLE_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  # Tests and fuzz targets are not optimised, which saves half of their compilation; the libraries in them are.
+  # Tests with MLIR are: the linker takes inline functions, of which MLIR has many, from the test's objects.
+  set(unoptimised $<$<CONFIG:Release>:-O0>)
   heddle_precompiled_headers(heddle_test_headers HEADERS
-    ${headers} <fstream> <gtest/gtest.h> <random> LINK GTest::gtest fmt::fmt)
+    ${headers} <fstream> <gtest/gtest.h> <random> LINK GTest::gtest fmt::fmt OPTIONS ${unoptimised})
   # Fuzz targets compile files of libraries again.
-  heddle_precompiled_headers(heddle_fuzzer_headers HEADERS ${headers} LINK fmt::fmt)
-  set(fuzzer_headers heddle_fuzzer_headers)
+  heddle_precompiled_headers(heddle_fuzzer_headers HEADERS ${headers} LINK fmt::fmt
+    OPTIONS -fsanitize=fuzzer ${unoptimised})
   if(HEDDLE_BUILD_COMPILER)
     heddle_precompiled_headers(heddle_fuzzer_mlir_headers MLIR HEADERS ${transformer_headers}
-      LINK heddle_transformer fmt::fmt)
-    list(APPEND fuzzer_headers heddle_fuzzer_mlir_headers)
+      LINK heddle_transformer fmt::fmt OPTIONS -fsanitize=fuzzer ${unoptimised})
   endif()
-  foreach(target IN LISTS fuzzer_headers)
-    if(TARGET ${target})
-      target_compile_options(${target} PRIVATE -fsanitize=fuzzer)
-    endif()
-  endforeach()
 endif()
