@@ -148,8 +148,18 @@ RoundedLaunches roundedLaunches(dataflow::KernelOp kernel, const TargetDescripti
                                                : RoundedLaunches();
 }
 
+/// Returns whether the rows of each group begin at multiples of 16 bytes. A buffer begins at a
+/// multiple of HEDDLE_ALIGNMENT; columns of a wider buffer begin anywhere.
+static bool hasAlignedRows(dataflow::KernelOp kernel, const ProductSizes &sizes) {
+  constexpr int64_t together = kSharedAlignment / sizeof(float);
+  const dataflow::BufferType rows = kernel.getOperandBuffer(0);
+  return rows.getRowStride() == 0 && rows.getRowElements() % together == 0 &&
+         (sizes.groups == 1 || sizes.k % together == 0);
+}
+
 void emitRoundedRows(VectorCode &code, const KernelBody &body) {
-  emitRowBlocks(code, body, roundedLaunches(body.kernel, code.target).blocks);
+  emitRowBlocks(code, body, roundedLaunches(body.kernel, code.target).blocks,
+                hasAlignedRows(body.kernel, sizesOf(body.kernel.getComputes())));
 }
 
 namespace {
@@ -278,13 +288,7 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body) {
   BlockCode block(code, body.function);
   const Epilogue epilogue(code, body);
   const KernelResult result = KernelResult::load(code, body.arguments);
-  const dataflow::BufferType rowsType = body.kernel.getOperandBuffer(0);
-  // A buffer begins at a multiple of HEDDLE_ALIGNMENT; columns of a wider buffer begin anywhere.
-  constexpr int64_t together = kSharedAlignment / sizeof(float);
   const ProductSizes sizes = sizesOf(body.kernel.getComputes());
-  const bool areGroupsAligned = sizes.groups == 1 || sizes.k % together == 0;
-  const bool hasAlignedRows =
-      rowsType.getRowStride() == 0 && rowsType.getRowElements() % together == 0 && areGroupsAligned;
   std::optional<SlideSource> windows;
   if (auto computes = dyn_cast<dataflow::ContractSlideAttr>(body.kernel.getComputes())) {
     windows.emplace(code, body, computes.getSlide(), /*weights=*/2);
@@ -296,8 +300,8 @@ void emitBlockProduct(VectorCode &code, const KernelBody &body) {
                              .element = body.kernel.getOperandBuffer(1).getElementType(),
                              .rows = body.operand(code, 0),
                              .weights = body.operand(code, 1),
-                             .rowElements = rowsType.getRowElements(),
-                             .hasAlignedRows = hasAlignedRows,
+                             .rowElements = body.kernel.getOperandBuffer(0).getRowElements(),
+                             .hasAlignedRows = hasAlignedRows(body.kernel, sizes),
                              .result = result,
                              .epilogue = epilogue,
                              .chosen = chosenRows(code, body),

@@ -14,8 +14,8 @@
 namespace heddle {
 
 /// Returns how blocks compute a product for a target; nullopt if each thread is a separate caller:
-/// for products on tensor cores by groups of columns or with codes in large
-/// groups, and for panels whose width a user has chosen.
+/// for codes of which many
+/// share a scale but not whole rows, and for panels whose width a user has chosen.
 std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDescription &target);
 
 /// Returns whether a target computes products by warpgroups, given their arithmetic and sizes.

@@ -61,13 +61,12 @@ namespace {
 /// The code of a thread that rounds rows.
 class RoundCode {
 public:
-  RoundCode(VectorCode &code, const KernelBody &body, const RowBlocks &blocks)
+  RoundCode(VectorCode &code, const KernelBody &body, const RowBlocks &blocks, bool areAligned)
       : code(code), block(code, body.function), warpgroups(block), blocks(blocks),
         from(body.operand(code, 0)), to(roundedRows(code, body.arguments)),
         firstRow(body.arguments.rowBegin),
         count(code.subtract(body.arguments.rowEnd, body.arguments.rowBegin)),
-        rowElements(body.kernel.getOperandBuffer(0).getRowElements()),
-        areAligned(body.kernel.getOperandBuffer(0).getRowStride() == 0) {}
+        rowElements(body.kernel.getOperandBuffer(0).getRowElements()), areAligned(areAligned) {}
 
   void emit();
 
@@ -126,9 +125,10 @@ void RoundCode::emit() {
   });
 }
 
-void emitRowBlocks(VectorCode &code, const KernelBody &body, const RowBlocks &blocks) {
+void emitRowBlocks(VectorCode &code, const KernelBody &body, const RowBlocks &blocks,
+                   bool areAligned) {
   kRoundWork.note(body.function);
-  RoundCode(code, body, blocks).emit();
+  RoundCode(code, body, blocks, areAligned).emit();
 }
 
 } // namespace heddle

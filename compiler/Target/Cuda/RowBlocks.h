@@ -47,8 +47,10 @@ mlir::Value roundedRows(VectorCode &code, const KernelArguments &arguments);
 /// Returns whether an address is null.
 mlir::Value isNull(VectorCode &code, mlir::Value address);
 
-/// Emits the kernel that rounds the rows of a launch of a product.
-void emitRowBlocks(VectorCode &code, const KernelBody &body, const RowBlocks &blocks);
+/// Emits the kernel that rounds the rows of a launch of a product. `areAligned`: rows begin at
+/// multiples of 16 bytes.
+void emitRowBlocks(VectorCode &code, const KernelBody &body, const RowBlocks &blocks,
+                   bool areAligned);
 
 } // namespace heddle
 
