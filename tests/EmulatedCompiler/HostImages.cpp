@@ -7,14 +7,22 @@
 #include "compiler/Link/Linker.h"
 #include "compiler/Target/Cuda/CudaTargets.h"
 #include "compiler/Target/Cuda/DeviceUnits.h"
+#include "compiler/Target/Cuda/OwnEntries.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
+#include <cstdlib>
 #include <mutex>
 
 namespace heddle {
@@ -172,19 +180,10 @@ static bool isOwn(const llvm::Value *address) {
          (llvm::isa<llvm::GlobalVariable>(object) && object->getName() != kShared);
 }
 
-/// Returns whether the threads of a unit's blocks cooperate: they share memory, a block has a
-/// different number of threads than blocks of separate callers, or the registers of a thread are
-/// limited, which those of callers never are.
+/// Returns whether the threads of a unit's blocks work together.
 static bool isTogether(const llvm::Module &module) {
-  if (module.getNamedGlobal(kShared)) {
-    return true;
-  }
-  const uint32_t callers = findTarget("sm_80")->backend->launchShape().threads();
-  return llvm::any_of(module, [&](const llvm::Function &function) {
-    const llvm::Attribute threads = function.getFnAttribute("nvvm.reqntid");
-    return function.hasFnAttribute("nvvm.minctasm") ||
-           (threads.isValid() && threads.getValueAsString() != std::to_string(callers));
-  });
+  return llvm::any_of(
+      module, [](const llvm::Function &function) { return function.hasFnAttribute(kTogether); });
 }
 
 /// Calls the device before every memory access in a unit whose threads cooperate: the device checks
@@ -217,6 +216,39 @@ static void announceAccesses(llvm::Module &module) {
   }
 }
 
+/// Returns whether LLVM changes the code by all passes, as for a GPU, or by few, which take a
+/// fraction of the time: HEDDLE_EMULATED_PASSES is "all" or "few", the default.
+static bool hasAllPasses() {
+  const char *const value = std::getenv("HEDDLE_EMULATED_PASSES");
+  const llvm::StringRef passes = value == nullptr ? "few" : value;
+  if (passes != "all" && passes != "few") {
+    llvm::reportFatalUsageError("HEDDLE_EMULATED_PASSES is '" + passes + "', expected all or few");
+  }
+  return passes == "all";
+}
+
+/// Keeps variables in registers and removes what is computed twice.
+static void simplifyUnit(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  llvm::ModulePassManager all;
+  all.addPass(llvm::AlwaysInlinerPass());
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, modules);
+}
+
 namespace {
 
 class HostCode final : public TargetCode {
@@ -225,7 +257,8 @@ public:
 
   llvm::ArrayRef<CodeUnit> units() const override { return kernels; }
   std::string compilerIdentity() const override {
-    return llvmIdentity(hostTarget()) + ", emulated";
+    const char *const emulated = hasAllPasses() ? ", emulated" : ", emulated by few passes";
+    return llvmIdentity(hostTarget()) + emulated;
   }
   Result<Code> compile(const CodeUnit &unit) const override {
     return compileTo(unit, llvm::CodeGenFileType::ObjectFile);
@@ -248,9 +281,13 @@ Result<Code> HostCode::compileTo(const CodeUnit &unit, llvm::CodeGenFileType typ
   HEDDLE_ASSIGN(std::unique_ptr<llvm::Module> module, parseUnit(unit, context));
   moveToHost(*module);
   keepWhole(*module);
-  // LLVM changes the code as for a GPU. How well it is then compiled for the host does not matter:
-  // that takes longer than most kernels of tests.
-  optimizeUnit(*module, *machine);
+  // How well the code is compiled for the host does not matter: that takes longer than most kernels
+  // of tests.
+  if (hasAllPasses()) {
+    optimizeUnit(*module, *machine);
+  } else {
+    simplifyUnit(*module, *machine);
+  }
   machine->setOptLevel(llvm::CodeGenOptLevel::None);
   announceAccesses(*module);
   HEDDLE_TRY(finishUnit(*module, unit, kEmulated));

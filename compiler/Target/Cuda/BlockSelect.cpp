@@ -199,7 +199,9 @@ static void emitExclusion(const BlockCode &block, const LaunchRecord &launch) {
 
 void addSelectionKernels(ModuleOp module, const TargetDescription &target) {
   if (module->removeAttr(kMark)) {
-    addOwnEntry(module, target, {exclusionEntry, exclusionThreads}, emitExclusion);
+    addOwnEntry(module, target,
+                {exclusionEntry, exclusionThreads, kAnyBlocks, /*areTogether=*/false},
+                emitExclusion);
     addOrderKernels(module, target);
   }
 }

@@ -137,6 +137,10 @@ void CudaBackend::setAttributes(mlir::LLVM::LLVMFuncOp function, const TargetDes
   mlir::Builder builder(function.getContext());
   llvm::SmallVector<mlir::Attribute> attributes = {builder.getStringAttr("nounwind"),
                                                    builder.getStringAttr("no-builtins")};
+  // An entry may say that its threads work together.
+  if (const mlir::ArrayAttr own = function.getPassthroughAttr()) {
+    llvm::append_range(attributes, own);
+  }
   // As a separate function, a block's kernel would save registers at every call. Inlining is safe,
   // because the entry writes nothing that the kernel reads.
   if (BlockWork::forget(function) || isShared) {

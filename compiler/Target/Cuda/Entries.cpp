@@ -117,8 +117,9 @@ static void addEntry(func::FuncOp kernel, const TargetDescription &target) {
   const std::optional<BlockWork> work = BlockWork::of(kernel);
   const int64_t threads = work ? work->threads : int64_t{target.backend->launchShape().threads()};
   const std::string symbol = entryName(name);
-  LLVM::LLVMFuncOp entry =
-      OwnEntry{symbol, threads, work ? work->leastBlocks : kAnyBlocks}.create(code);
+  const OwnEntry own = {symbol, threads, work ? work->leastBlocks : kAnyBlocks,
+                        /*areTogether=*/work.has_value()};
+  LLVM::LLVMFuncOp entry = own.create(code);
   Block *block = entry.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
   if (work) {

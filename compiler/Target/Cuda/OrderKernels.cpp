@@ -492,12 +492,14 @@ static void overPieces(VectorCode &code, const LaunchRecord &launch,
 }
 
 void addOrderKernels(ModuleOp module, const TargetDescription &target) {
-  addOwnEntry(module, target, {hypothesisOrderEntry, kHypothesisThreads, /*leastBlocks=*/1},
+  addOwnEntry(module, target,
+              {hypothesisOrderEntry, kHypothesisThreads, /*leastBlocks=*/1, /*areTogether=*/true},
               [](const BlockCode &block, const LaunchRecord &launch) {
                 overPieces(block.code, launch,
                            [&](Value row, Value) { OrderedSearch(block, launch, row).emit(); });
               });
-  addOwnEntry(module, target, {blockCopyEntry, blockCopyThreads, /*leastBlocks=*/4},
+  addOwnEntry(module, target,
+              {blockCopyEntry, blockCopyThreads, /*leastBlocks=*/4, /*areTogether=*/true},
               [](const BlockCode &block, const LaunchRecord &launch) {
                 overPieces(block.code, launch, [&](Value slot, Value piece) {
                   copyPiece(block, {block.code, launch.operand(0)}, slot, piece);

@@ -45,6 +45,9 @@ LLVM::LLVMFuncOp OwnEntry::create(VectorCode &code) const {
     entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                    builder.getI32IntegerAttr(static_cast<int32_t>(leastBlocks)));
   }
+  if (areTogether) {
+    entry.setPassthroughAttr(builder.getStrArrayAttr({kTogether}));
+  }
   return entry;
 }
 

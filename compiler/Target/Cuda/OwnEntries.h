@@ -41,12 +41,17 @@ struct Callers {
 /// Emits the body of such a kernel.
 using OwnBody = llvm::function_ref<void(const BlockCode &block, const LaunchRecord &launch)>;
 
-/// The name of an entry, the threads of its blocks, and how many of these a multiprocessor must be
-/// able to run at the same time (BlockWork::leastBlocks).
+/// The attribute in LLVM IR of entries whose threads work together: they may share memory and wait
+/// for each other. The emulated device checks their accesses for races.
+inline constexpr llvm::StringLiteral kTogether = "heddle-together";
+
+/// The name of an entry, the threads of its blocks, how many of these a multiprocessor must be able
+/// to run at the same time (BlockWork::leastBlocks), and whether the threads work together.
 struct OwnEntry {
   llvm::StringRef name;
   int64_t threads;
-  int64_t leastBlocks = kAnyBlocks;
+  int64_t leastBlocks;
+  bool areTogether;
 
   /// Creates an entry, whose argument is the address of the record of its launch.
   mlir::LLVM::LLVMFuncOp create(VectorCode &code) const;

@@ -276,7 +276,9 @@ void addRoofKernels(ModuleOp module, const TargetDescription &target) {
     const auto roof = static_cast<Roof>(number);
     if (isOf(roof, target)) {
       const RoofKernel &kernel = infoOf(roof);
-      addOwnEntry(module, target, {kernel.entry, kernel.threads},
+      // Those of tensor cores have more threads than separate callers.
+      const bool areTogether = kernel.threads > target.backend->launchShape().threads();
+      addOwnEntry(module, target, {kernel.entry, kernel.threads, kAnyBlocks, areTogether},
                   [&](const BlockCode &block, const LaunchRecord &launch) {
                     RoofCode(block, launch).emit(roof);
                   });

@@ -39,7 +39,7 @@ module @sm_80 {
 // CHECK-NOT: hypotheses$
 // CHECK: func.func private @roof$multiply_f32$body(%{{.*}}: !llvm.ptr) {
 // CHECK: llvm.func @roof$multiply_f32(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 64>}
-// CHECK: llvm.func @roof$multiply_bf16(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
+// CHECK: llvm.func @roof$multiply_bf16(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>, passthrough = ["heddle-together"]}
 // CHECK: llvm.func @roof$multiply_tf32(
 // CHECK: llvm.func @roof$multiply_integers(
 // CHECK: llvm.func @roof$read(
@@ -50,6 +50,7 @@ module @sm_80 {
 // LLVM: llvm.func @norm_384.sm_80({{.*}}"noinline"{{.*}}target_cpu = "sm_80"
 // LLVM: llvm.func @norm_384(
 // LLVM-SAME: nvvm.kernel, nvvm.reqntid
+// LLVM-NOT: heddle-together
 // LLVM-NOT: scf.
 // LLVM: llvm.call @norm_384.sm_80
 
@@ -71,7 +72,7 @@ module @sm_90a attributes {dataflow.selects_tokens} {
   // CHECK: func.func private @hypotheses$order$body(
   // CHECK-COUNT-5: nvvm.barrier
   // CHECK-NOT: nvvm.barrier
-  // CHECK: llvm.func @hypotheses$order(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128>}
-  // CHECK: llvm.func @hypotheses$copy_blocks(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.minctasm = 4 : i32, nvvm.reqntid = array<i32: 128>}
+  // CHECK: llvm.func @hypotheses$order(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128>, passthrough = ["heddle-together"]}
+  // CHECK: llvm.func @hypotheses$copy_blocks(%{{.*}}: !llvm.ptr) attributes {nvvm.kernel, nvvm.minctasm = 4 : i32, nvvm.reqntid = array<i32: 128>, passthrough = ["heddle-together"]}
   // CHECK: llvm.func @roof$
 }

@@ -166,12 +166,12 @@ dataflow.kernel @columns : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffe
 
 // A block takes every n-th tile, n the number of blocks; its context is the launch's.
 // ENTRY-LABEL: llvm.func @product(
-// ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>}
+// ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>, passthrough = ["heddle-together"]}
 // ENTRY-NOT: llvm.alloca
 // ENTRY-DAG: nvvm.read.ptx.sreg.ctaid.x
 // ENTRY-DAG: nvvm.read.ptx.sreg.nctaid.x
 // ENTRY: scf.while
 // ENTRY: func.call @product.sm_80
 // ENTRY-LABEL: llvm.func @columns(
-// ENTRY-SAME: attributes {nvvm.kernel, nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 128>}
+// ENTRY-SAME: attributes {nvvm.kernel, nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 128>, passthrough = ["heddle-together"]}
 // ENTRY-NOT: llvm.alloca
