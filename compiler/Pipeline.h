@@ -49,6 +49,11 @@ Phase phaseOfPass(std::string_view optionalPass);
 /// by the linker and have no passes.
 void buildPhase(mlir::OpPassManager &manager, Phase phase, const PipelineOptions &options);
 
+/// Returns whether the program is verified after every pass of a phase, instead of once. Kernels
+/// are large, and emitters write them, not users: only builds with assertions look for errors of
+/// each pass.
+bool verifiesEveryPass(Phase phase);
+
 /// Registers every dialect and translation that a compilation uses.
 void registerDialects(mlir::MLIRContext &context);
 

@@ -25,6 +25,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -72,6 +73,7 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
                        const RequestNames &names, SourceText source = {}) {
   PassManager manager(module.getContext());
   buildPhase(manager, phase, options);
+  manager.enableVerifier(verifiesEveryPass(phase));
   AskedPart asked;
   manager.addInstrumentation(std::make_unique<AskedPassWatch>(names, asked));
   DiagnosticText diagnostics(module.getContext(), std::move(source));
@@ -86,7 +88,7 @@ static Status runPhase(ModuleOp module, Phase phase, const PipelineOptions &opti
     // Passes other diagnostics on.
     return success(isAboutRequest);
   });
-  if (succeeded(manager.run(module))) {
+  if (succeeded(manager.run(module)) && (verifiesEveryPass(phase) || succeeded(verify(module)))) {
     return {};
   }
   return aboutRequest.empty() ? diagnostics.status("the program could not be taken to the phase " +
