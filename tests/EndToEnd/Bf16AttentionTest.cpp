@@ -98,10 +98,8 @@ protected:
     if (c.distance > 0) {
       parameters.push_back(table);
     }
-    return compileProgram(
-        parameters, c.heads * c.valueSize, text,
-        {"--precision=bf16",
-         "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx"});
+    return compileProgram(parameters, c.heads * c.valueSize, text,
+                          {"--precision=bf16", presentTargets()});
   }
 
   /// An element of the queries, keys or values of an id.

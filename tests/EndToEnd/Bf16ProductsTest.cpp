@@ -113,8 +113,7 @@ protected:
             "  %row = transformer.add %x, %y : " + rows + ", " + rows + "\n" +
             "  %out = transformer.grouped_linear %row, @w, @b {groups = " +
             std::to_string(c.groups) + " : i64} : " + rows + " -> " + result + "\n",
-        {"--precision=bf16",
-         "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx"});
+        {"--precision=bf16", presentTargets()});
   }
 
   Bf16Case c;

@@ -7,16 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 namespace heddle {
 
 CompileRequest cachedRequest() {
-  // The compiler is part of this program.
-  static const std::string code =
-      codeFolder({std::filesystem::read_symlink("/proc/self/exe").string()});
   CompileRequest request;
-  request.codeCache = code;
+  request.codeCache = codeOfHeddlec();
   request.targets = usualTargets();
   return request;
 }

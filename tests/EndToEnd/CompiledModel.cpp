@@ -17,6 +17,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <ranges>
 #include <sstream>
 #include <string_view>
 #include <sys/wait.h>
@@ -60,17 +61,20 @@ struct BinaryFolder {
 };
 } // namespace
 
-std::string codeFolder(const std::vector<std::string> &compilers) {
+static const char *const kHeddlec = HEDDLE_BINARY_DIR "/bin/heddlec";
+static const char *const kEmulatingHeddlec = HEDDLE_BINARY_DIR "/tests/heddlec-emulated";
+
+/// Creates the folder of these programs, and removes those of others.
+static std::string createCodeFolder() {
   namespace fs = std::filesystem;
   std::error_code error;
   std::string version;
-  for (const std::string &compiler : compilers) {
+  for (const char *compiler : {kHeddlec, kEmulatingHeddlec}) {
     const auto time = fs::last_write_time(compiler, error).time_since_epoch().count();
     version += (version.empty() ? "" : "-") + std::to_string(time) + "-" +
                std::to_string(fs::file_size(compiler, error));
   }
-  const fs::path all =
-      HEDDLE_BINARY_DIR "/tests/code/" + fs::path(compilers.front()).filename().string();
+  const fs::path all = HEDDLE_BINARY_DIR "/tests/code";
   const fs::path own = all / version;
   fs::create_directories(own, error);
   for (const fs::directory_entry &other : fs::directory_iterator(all, error)) {
@@ -81,22 +85,36 @@ std::string codeFolder(const std::vector<std::string> &compilers) {
   return own.string();
 }
 
+std::string codeOfHeddlec() {
+  static const std::string folder = createCodeFolder();
+  return folder;
+}
+
 std::vector<std::string> usualTargets() {
   const ProcessorTarget *const avx512 = findProcessorTarget("x86-64-v4");
   const bool runsAll = avx512 != nullptr && avx512->isPresent();
   return runsAll ? std::vector<std::string>() : std::vector<std::string>{"native"};
 }
 
+std::string presentTargets() {
+  // There is code for processors from x86-64-v3 on.
+  constexpr InstructionSet leastOfCompiler = InstructionSet::Avx2;
+  std::string option;
+  // The least capable first.
+  for (const ProcessorTarget &target : std::views::reverse(processorTargets())) {
+    if (target.has(leastOfCompiler) && target.isPresent()) {
+      option += (option.empty() ? "--target=" : ",") + std::string(target.name);
+    }
+  }
+  return option;
+}
+
 /// Compiles a model for some targets, separated by commas; empty: those of a binary by default.
 static std::string compileFor(const std::string &targets, bool isEmulated, const std::string &input,
                               const std::vector<std::string> &arguments) {
   static BinaryFolder folder;
-  const std::string real = HEDDLE_BINARY_DIR "/bin/heddlec",
-                    emulated = HEDDLE_BINARY_DIR "/tests/heddlec-emulated";
-  // They have the same code for processors.
-  static const std::string code = codeFolder({real, emulated});
-  std::string command =
-      (isEmulated ? emulated : real) + " '" + input + "' --code-cache '" + code + "'";
+  std::string command = std::string(isEmulated ? kEmulatingHeddlec : kHeddlec) + " '" + input +
+                        "' --code-cache '" + codeOfHeddlec() + "'";
   if (!targets.empty()) {
     command += " --target=" + targets;
   }

@@ -18,15 +18,18 @@ namespace heddle {
 /// one.
 inline constexpr const char *anyDevice = "auto";
 
-/// Returns the folder in which compilers, given by their programs, cache the code of functions.
-/// Test programs share that of heddlec: they compile the same models, which have kernels in common.
-/// Rebuilt compilers have a new folder, so that no code outlives its compiler; the old folders are
-/// removed.
-std::string codeFolder(const std::vector<std::string> &compilers);
+/// Returns the folder in which the compilers of this build cache the code of functions: heddlec,
+/// heddlec-emulated, and those in test programs, which compile the same models. The programs with
+/// MLIR depend on heddlec in CMake: rebuilt compilers have a new folder, so that no code outlives
+/// its compiler; the old folders are removed.
+std::string codeOfHeddlec();
 
 /// Returns the targets of models for which a test names none: empty for those of a binary by
 /// default, or "native" on machines without AVX-512, which could not run most of that code.
 std::vector<std::string> usualTargets();
+
+/// Returns --target with every processor target that this machine can run.
+std::string presentTargets();
 
 /// Runs heddlec and returns the path of the binary; the same arguments are compiled once per
 /// process. A failed compilation fails the test and gives an empty path. With

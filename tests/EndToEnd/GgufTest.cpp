@@ -212,7 +212,7 @@ TEST(Gguf, MinimumsOfOddMatricesAreThoseOfTheValues) {
     const TwoKinds program{k, {findGgufType(first), findGgufType(second)}};
     const TemporaryFolder folder;
     program.write(folder);
-    const std::string targets = "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni";
+    const std::string targets = presentTargets();
     const std::string binary =
         compileModel(folder / "coded.mlir", {"--weights", folder / "m.gguf", targets});
     const std::string expected =

@@ -5,12 +5,14 @@
 #ifndef HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 #define HEDDLE_TESTS_ENDTOEND_HEDDLECRUN_H
 
+#include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/frontend/Import/ShownLines.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -27,8 +29,13 @@ protected:
   TemporaryFolder temporary;
   const std::string tiny = HEDDLE_TEST_DATA "/oracles/bert-tiny";
 
-  tools::Outcome heddlec(const std::vector<std::string> &arguments,
+  /// What writes a binary keeps the code of functions, of which tests have many in common.
+  tools::Outcome heddlec(std::vector<std::string> arguments,
                          tools::ProcessOptions options = {}) const {
+    if (std::ranges::count(arguments, "-o") == 1 &&
+        std::ranges::count(arguments, "--code-cache") == 0) {
+      arguments.insert(arguments.begin(), {"--code-cache", codeOfHeddlec()});
+    }
     options.environment.push_back("TMPDIR=" + temporary.path());
     return tools::runProgram("heddlec", arguments, options);
   }

@@ -23,8 +23,7 @@ constexpr float step = 1.0F / 64;
 
 /// Returns the targets of programs, with the emulated GPU where compileModel() would add it.
 std::string targets() {
-  return std::string("--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx") +
-         (std::getenv("HEDDLE_TEST_DEVICE") == nullptr ? "" : ",sm_80");
+  return presentTargets() + (std::getenv("HEDDLE_TEST_DEVICE") == nullptr ? "" : ",sm_80");
 }
 
 /// Groups of columns and the widths of one, and the number of elements that share a scale; 0: all

@@ -16,6 +16,10 @@ std::vector<std::string> passNames();
 /// Returns --disable-pass for each of them.
 std::vector<std::string> withoutPasses();
 
+/// Returns those of the flags with which a model's dispatches differ, for processors or GPUs.
+/// Without another pass the binary is the same. Fails the test if the model does not compile.
+std::vector<std::string> withoutPassesOf(const std::string &model);
+
 } // namespace heddle
 
 #endif // HEDDLE_TESTS_ENDTOEND_OPTIONALPASSES_H

@@ -362,9 +362,8 @@ TEST_P(LeastCodeTest, ProductsAreExactOnEveryTarget) {
   const std::string element =
       GetParam() ? "!transformer.quantized<i8, row, full>" : "!transformer.quantized<i8, row>";
   const std::string text = place.write("program.mlir", CodedProgram::text(element));
-  const std::string binary = compileModel(
-      text, {"--weights", program.folder.write(folder),
-             "--target=x86-64-v3,x86-64-v4,x86-64-v4-vnni,x86-64-v4-bf16,x86-64-v4-amx"});
+  const std::string binary =
+      compileModel(text, {"--weights", program.folder.write(folder), presentTargets()});
   ASSERT_FALSE(binary.empty());
   for (const int rows : {1, 2, 7, 9, 60}) {
     Ragged batch;
