@@ -5,6 +5,7 @@
 #include "runtime/Kernels/LogSumExp.h"
 
 #include "heddle/DoubleMath.h"
+#include "heddle/Selection.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heddle::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-static constexpr size_t sums = 16;
+static constexpr size_t sums = sumsOfPiece;
 
 static float largestOfVectors(const float *values, int64_t count) {
   const hn::ScalableTag<float> d;
@@ -115,7 +116,7 @@ ExponentialSum exponentialSum(const float *values, int64_t count) {
     result.sum = whole ? 0 : std::numeric_limits<float>::quiet_NaN();
     return result;
   }
-  float partial[16] = {};
+  float partial[sumsOfPiece] = {};
   HWY_DYNAMIC_DISPATCH(addExponentials)(values, count, result.largest, partial);
   double sum = 0;
   for (const float each : partial) {
