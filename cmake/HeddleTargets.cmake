@@ -120,9 +120,10 @@ function(heddle_manual_pages program)
   install(DIRECTORY ${folder}/ DESTINATION . OPTIONAL)
 endfunction()
 
-# heddle_gtest(NAME SOURCES... LINK targets... [MLIR]): a GoogleTest program known to ctest.
+# heddle_gtest(NAME SOURCES... LINK targets... [MLIR | OPTIMIZED]): a GoogleTest program known to ctest.
+# OPTIMIZED: its sources compute so much that the time of the test depends on them.
 function(heddle_gtest name)
-  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;OPTIMIZED" "" "SOURCES;LINK" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_SOURCES})
   heddle_sanitize(${name})
@@ -133,6 +134,8 @@ function(heddle_gtest name)
   if(ARG_MLIR)
     heddle_use_mlir(${name})
     heddle_reuse_headers(${name} ${HEDDLE_MLIR_HEADERS})
+  elseif(ARG_OPTIMIZED)
+    heddle_reuse_headers(${name} heddle_optimized_test_headers)
   else()
     heddle_reuse_headers(${name} heddle_test_headers)
   endif()

@@ -62,16 +62,19 @@ if(HEDDLE_BUILD_COMPILER)
 endif()
 if(HEDDLE_BUILD_TESTS)
   find_package(GTest REQUIRED)
-  # Tests and fuzz targets are not optimised, which saves half of their compilation; the libraries in them are.
+  # Tests and fuzz targets are not optimized, which saves half of their compilation; the libraries in them are.
   # Tests with MLIR are: the linker takes inline functions, of which MLIR has many, from the test's objects.
-  set(unoptimised $<$<CONFIG:Release>:-O0>)
-  heddle_precompiled_headers(heddle_test_headers HEADERS
-    ${headers} <fstream> <gtest/gtest.h> <random> LINK GTest::gtest fmt::fmt OPTIONS ${unoptimised})
+  # So are tests that compute much themselves (OPTIMIZED).
+  set(unoptimized $<$<CONFIG:Release>:-O0>)
+  set(test_headers ${headers} <fstream> <gtest/gtest.h> <random>)
+  heddle_precompiled_headers(heddle_test_headers HEADERS ${test_headers} LINK GTest::gtest fmt::fmt
+    OPTIONS ${unoptimized})
+  heddle_precompiled_headers(heddle_optimized_test_headers HEADERS ${test_headers} LINK GTest::gtest fmt::fmt)
   # Fuzz targets compile files of libraries again.
   heddle_precompiled_headers(heddle_fuzzer_headers HEADERS ${headers} LINK fmt::fmt
-    OPTIONS -fsanitize=fuzzer ${unoptimised})
+    OPTIONS -fsanitize=fuzzer ${unoptimized})
   if(HEDDLE_BUILD_COMPILER)
     heddle_precompiled_headers(heddle_fuzzer_mlir_headers MLIR HEADERS ${transformer_headers}
-      LINK heddle_transformer fmt::fmt OPTIONS -fsanitize=fuzzer ${unoptimised})
+      LINK heddle_transformer fmt::fmt OPTIONS -fsanitize=fuzzer ${unoptimized})
   endif()
 endif()
