@@ -60,9 +60,7 @@ def launcher():
     """Objects that the project's own build has compiled come from ccache."""
     if shutil.which("ccache") is None:
         return {}
-    return {"CMAKE_CXX_COMPILER_LAUNCHER":
-            f"env;CCACHE_BASEDIR={ROOT};CCACHE_NOHASHDIR=1;"
-            f"CCACHE_SLOPPINESS=pch_defines,time_macros;{ROOT / 'cmake' / 'launch-ccache'}"}
+    return {"CMAKE_CXX_COMPILER_LAUNCHER": str(ROOT / "cmake" / "launch-ccache")}
 
 
 def cmake_folder(build):
