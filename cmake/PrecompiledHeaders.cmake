@@ -52,11 +52,11 @@ if(HEDDLE_BUILD_COMPILER)
       <llvm/ADT/TypeSwitch.h>)
   heddle_precompiled_headers(heddle_mlir_headers MLIR HEADERS ${mlir_headers})
   set(transformer_headers ${mlir_headers} <fmt/format.h>
-      ${CMAKE_SOURCE_DIR}/dialects/Transformer/Transformer.h)
+      [["dialects/Transformer/Transformer.h"]])
   heddle_precompiled_headers(heddle_transformer_headers MLIR HEADERS ${transformer_headers}
     LINK heddle_transformer fmt::fmt)
   set(dataflow_headers ${transformer_headers} <mlir/Dialect/LLVMIR/LLVMDialect.h>
-      ${CMAKE_SOURCE_DIR}/dialects/Dataflow/Dataflow.h)
+      [["dialects/Dataflow/Dataflow.h"]])
   heddle_precompiled_headers(heddle_dataflow_headers MLIR HEADERS ${dataflow_headers}
     LINK heddle_dataflow fmt::fmt)
 endif()
