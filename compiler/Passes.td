@@ -164,8 +164,7 @@ def AddEntriesPass : Pass<"kernels-add-entries", "::mlir::ModuleOp"> {
                 "measure them";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
-                           "::mlir::NVVM::NVVMDialect"];
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::ModuleOp"> {
@@ -174,8 +173,7 @@ def ConvertDataflowToKernelsPass : Pass<"convert-dataflow-to-kernels", "::mlir::
                             "targets, x86-64-v3 or with the columns of panels x86-64-v3:24">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
-                           "::mlir::NVVM::NVVMDialect"];
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def ExpandMathPass : Pass<"kernels-expand-math", "::mlir::ModuleOp"> {

@@ -20,7 +20,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -206,6 +205,11 @@ static LogicalResult checkElements(dataflow::KernelOp kernel, const TargetDescri
 namespace {
 struct ConvertDataflowToKernels : impl::ConvertDataflowToKernelsPassBase<ConvertDataflowToKernels> {
   using Base::Base;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    registerTargetDialects(registry);
+  }
 
   void runOnOperation() override {
     FailureOr<std::vector<TargetDescription>> chosen =

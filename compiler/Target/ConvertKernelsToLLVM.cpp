@@ -24,7 +24,6 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -44,7 +43,7 @@ static LogicalResult lowerControlFlow(ModuleOp module) {
   return applyPartialConversion(module, target, std::move(patterns));
 }
 
-static LogicalResult lowerToLLVM(ModuleOp module) {
+static LogicalResult lowerToLLVM(ModuleOp module, const TargetBackend &backend) {
   MLIRContext *context = module.getContext();
   LLVMTypeConverter converter(context);
   RewritePatternSet patterns(context);
@@ -55,7 +54,11 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
   populateVectorToLLVMConversionPatterns(converter, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalOp<ModuleOp>();
-  target.addLegalDialect<NVVM::NVVMDialect>();
+  DialectRegistry own;
+  backend.registerDialects(own);
+  for (llvm::StringRef dialect : own.getDialectNames()) {
+    target.addLegalDialect(dialect);
+  }
   return applyFullConversion(module, target, std::move(patterns));
 }
 
@@ -70,7 +73,7 @@ struct ConvertKernelsToLLVM : impl::ConvertKernelsToLLVMPassBase<ConvertKernelsT
       if (!target) {
         continue;
       }
-      if (failed(lowerControlFlow(module)) || failed(lowerToLLVM(module))) {
+      if (failed(lowerControlFlow(module)) || failed(lowerToLLVM(module, *target->backend))) {
         return signalPassFailure();
       }
       for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {

@@ -43,7 +43,9 @@ Result<std::unique_ptr<llvm::TargetMachine>> createMachine(const TargetDescripti
       std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
-void optimizeUnit(llvm::Module &module, llvm::TargetMachine &machine) {
+void runPasses(
+    llvm::Module &module, llvm::TargetMachine &machine,
+    llvm::function_ref<llvm::ModulePassManager(llvm::PassBuilder &builder)> createPasses) {
   llvm::PipelineTuningOptions options;
   options.LoopUnrolling = false;
   options.LoopVectorization = false;
@@ -59,7 +61,13 @@ void optimizeUnit(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  createPasses(builder).run(module, modules);
+}
+
+void optimizeUnit(llvm::Module &module, llvm::TargetMachine &machine) {
+  runPasses(module, machine, [](llvm::PassBuilder &builder) {
+    return builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+  });
 }
 
 Result<Code> emitCode(llvm::Module &module, llvm::TargetMachine &machine,

@@ -12,10 +12,15 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
 #include "llvm/Support/CodeGen.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <memory>
+
+namespace llvm {
+class PassBuilder;
+} // namespace llvm
 
 namespace heddle {
 
@@ -34,6 +39,12 @@ CodeUnit separateUnit(const llvm::Module &module, llvm::StringRef name,
 /// Parses the bitcode of a unit.
 Result<std::unique_ptr<llvm::Module>> parseUnit(const CodeUnit &unit, llvm::LLVMContext &context);
 
+/// Runs the passes that `createPasses` returns, with LLVM's own passes for tiles disabled.
+void runPasses(
+    llvm::Module &module, llvm::TargetMachine &machine,
+    llvm::function_ref<llvm::ModulePassManager(llvm::PassBuilder &builder)> createPasses);
+
+/// Runs the passes for code of a target.
 void optimizeUnit(llvm::Module &module, llvm::TargetMachine &machine);
 
 Result<Code> emitCode(llvm::Module &module, llvm::TargetMachine &machine,

@@ -9,8 +9,10 @@
 #include "compiler/Target/Cuda/CudaTargets.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/DialectRegistry.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace heddle {
@@ -22,6 +24,15 @@ llvm::ArrayRef<TargetDescription> allTargets() {
     return all;
   }();
   return targets;
+}
+
+void registerTargetDialects(mlir::DialectRegistry &registry) {
+  llvm::SmallPtrSet<const TargetBackend *, 2> known;
+  for (const TargetDescription &target : allTargets()) {
+    if (known.insert(target.backend).second) {
+      target.backend->registerDialects(registry);
+    }
+  }
 }
 
 int64_t panelStep(const TargetDescription &target) {

@@ -80,6 +80,9 @@ struct TargetDescription {
 /// Returns all targets, the least capable first.
 llvm::ArrayRef<TargetDescription> allTargets();
 
+/// Registers the dialects of all back ends, see TargetBackend::registerDialects().
+void registerTargetDialects(mlir::DialectRegistry &registry);
+
 /// Returns the target with a name, or null.
 const TargetDescription *findTarget(llvm::StringRef name);
 
@@ -175,6 +178,10 @@ struct KernelCompanion {
 class TargetBackend {
 public:
   virtual ~TargetBackend() = default;
+  /// Registers the dialects beside MLIR's generic ones in which this back end writes kernels, with
+  /// their translation to LLVM IR. Lowering to the llvm dialect leaves their operations as they
+  /// are.
+  virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
   /// Describes the machines that run a target, for users: "processors with vectors of 8 f32
   /// numbers".
   virtual std::string describe(const TargetDescription &target) const = 0;

@@ -14,7 +14,6 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -163,10 +162,11 @@ int main(int argc, char **argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   DialectRegistry registry;
-  registry.insert<heddle::dataflow::DataflowDialect, heddle::transformer::TransformerDialect,
-                  arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                  math::MathDialect, memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
+  registry
+      .insert<heddle::dataflow::DataflowDialect, heddle::transformer::TransformerDialect,
+              arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+              math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  heddle::registerTargetDialects(registry);
   heddle::registerHeddlePasses();
   PassRegistration<CheckModulePass>();
   // Generic passes of MLIR, which follow the interfaces of the dialects.

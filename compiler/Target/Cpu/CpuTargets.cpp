@@ -12,6 +12,7 @@ namespace {
 
 class CpuBackend final : public TargetBackend {
 public:
+  void registerDialects(mlir::DialectRegistry &) const override {}
   std::string describe(const TargetDescription &target) const override {
     return "processors with vectors of " + std::to_string(target.lanes) + " f32 numbers" +
            (target.integerProducts == IntegerProducts::Fours ? ", products of 8-bit integers"

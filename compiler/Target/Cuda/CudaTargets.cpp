@@ -14,6 +14,7 @@
 #include "compiler/Target/Panels.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -27,6 +28,9 @@ namespace {
 
 class CudaBackend final : public TargetBackend {
 public:
+  void registerDialects(mlir::DialectRegistry &registry) const override {
+    mlir::registerNVVMDialectTranslation(registry);
+  }
   std::string describe(const TargetDescription &target) const override {
     // Names that end in a letter are for one compute capability, others for it and all later ones.
     const llvm::StringRef digits = target.name.drop_front(llvm::StringRef("sm_").size());
