@@ -3,6 +3,7 @@
 /// The table of GPU targets. sm_80 runs on Ampere and all later GPUs, sm_90a only on Hopper.
 #include "compiler/Target/Cuda/CudaTargets.h"
 
+#include "base/GpuTargets.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/Target/Cuda/BlockAttention.h"
@@ -32,12 +33,9 @@ public:
     mlir::registerNVVMDialectTranslation(registry);
   }
   std::string describe(const TargetDescription &target) const override {
-    // Names that end in a letter are for one compute capability, others for it and all later ones.
-    const llvm::StringRef digits = target.name.drop_front(llvm::StringRef("sm_").size());
-    const llvm::StringRef number = digits.take_while(llvm::isDigit);
-    return ("GPUs of NVIDIA of compute capability " + number.drop_back() + "." +
-            number.take_back() + (number == digits ? " or more" : ""))
-        .str();
+    const GpuTarget &gpu = *findGpuTarget(target.name);
+    return "GPUs of NVIDIA of compute capability " + std::to_string(gpu.capability / 10) + "." +
+           std::to_string(gpu.capability % 10) + (gpu.isExact ? "" : " or more");
   }
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
                               const dataflow::KernelInput &input) const override;
@@ -202,7 +200,11 @@ std::vector<TargetDescription> cudaTargets() {
             kStoredElements,
             &backend};
   };
-  return {row("sm_80"), row("sm_90a")};
+  std::vector<TargetDescription> targets;
+  for (const GpuTarget &gpu : gpuTargets) {
+    targets.push_back(row(gpu.name));
+  }
+  return targets;
 }
 
 } // namespace heddle

@@ -5,6 +5,8 @@
 /// registers that are read and written later.
 #include "compiler/Target/Cuda/WarpgroupCode.h"
 
+#include "base/GpuTargets.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -18,7 +20,9 @@ namespace heddle {
 
 static constexpr unsigned kGlobalSpace = 1, kClusterSpace = 7;
 
-bool hasWarpgroups(const TargetDescription &target) { return target.processor == "sm_90a"; }
+bool hasWarpgroups(const TargetDescription &target) {
+  return findGpuTarget(target.name)->hasWarpgroups;
+}
 
 WarpgroupCode::WarpgroupCode(BlockCode &block) : block(block), code(block.code) {
   block.alignShared(kSwizzleAlignment);

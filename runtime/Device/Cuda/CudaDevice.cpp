@@ -3,26 +3,26 @@
 /// Selects the targets that a GPU can run, and allocates its memory.
 #include "runtime/Device/Cuda/CudaDevice.h"
 
+#include "base/GpuTargets.h"
 #include "runtime/Device/Cuda/CudaRoofs.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <mutex>
+#include <ranges>
 
 namespace heddle {
 
-/// The lowest compute capability of any target, 10 * major + minor.
-static constexpr int leastCapability = 80;
+/// The lowest compute capability of any target.
+static constexpr int leastCapability = gpuTargets[0].capability;
 
-/// Returns the targets that a GPU can run, best first. A target with "a" in its name runs only on
-/// its exact capability.
+/// Returns the targets that a GPU can run, best first.
 static std::vector<std::string> targetsOf(const GpuFacts &gpu) {
   std::vector<std::string> targets;
-  if (gpu.capability == 90) {
-    targets.emplace_back("sm_90a");
-  }
-  if (gpu.capability >= leastCapability) {
-    targets.emplace_back("sm_80");
+  for (const GpuTarget &target : std::views::reverse(gpuTargets)) {
+    if (target.runsOn(gpu.capability)) {
+      targets.emplace_back(target.name);
+    }
   }
   return targets;
 }
