@@ -3,7 +3,7 @@
 /// The table of GPU targets. sm_80 runs on Ampere and all later GPUs, sm_90a only on Hopper.
 #include "compiler/Target/Cuda/CudaTargets.h"
 
-#include "base/GpuTargets.h"
+#include "base/NvidiaTargets.h"
 #include "compiler/Passes.h"
 #include "compiler/Remarks/Report.h"
 #include "compiler/Target/Cuda/BlockAttention.h"
@@ -33,7 +33,7 @@ public:
     mlir::registerNVVMDialectTranslation(registry);
   }
   std::string describe(const TargetDescription &target) const override {
-    const GpuTarget &gpu = *findGpuTarget(target.name);
+    const NvidiaTarget &gpu = *findNvidiaTarget(target.name);
     return "GPUs of NVIDIA of compute capability " + std::to_string(gpu.capability / 10) + "." +
            std::to_string(gpu.capability % 10) + (gpu.isExact ? "" : " or more");
   }
@@ -201,7 +201,7 @@ std::vector<TargetDescription> cudaTargets() {
             &backend};
   };
   std::vector<TargetDescription> targets;
-  for (const GpuTarget &gpu : gpuTargets) {
+  for (const NvidiaTarget &gpu : nvidiaTargets) {
     targets.push_back(row(gpu.name));
   }
   return targets;

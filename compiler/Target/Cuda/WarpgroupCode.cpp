@@ -5,7 +5,7 @@
 /// registers that are read and written later.
 #include "compiler/Target/Cuda/WarpgroupCode.h"
 
-#include "base/GpuTargets.h"
+#include "base/NvidiaTargets.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,7 +21,10 @@ namespace heddle {
 static constexpr unsigned kGlobalSpace = 1, kClusterSpace = 7;
 
 bool hasWarpgroups(const TargetDescription &target) {
-  return findGpuTarget(target.name)->hasWarpgroups;
+  // Only this GPU has the instructions, so only code for exactly this one may use them.
+  constexpr int hopper = 90;
+  const NvidiaTarget &gpu = *findNvidiaTarget(target.name);
+  return gpu.isExact && gpu.capability == hopper;
 }
 
 WarpgroupCode::WarpgroupCode(BlockCode &block) : block(block), code(block.code) {

@@ -3,7 +3,7 @@
 /// Selects the targets that a GPU can run, and allocates its memory.
 #include "runtime/Device/Cuda/CudaDevice.h"
 
-#include "base/GpuTargets.h"
+#include "base/NvidiaTargets.h"
 #include "runtime/Device/Cuda/CudaRoofs.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace heddle {
 
 /// The lowest compute capability of any target.
-static constexpr int leastCapability = gpuTargets[0].capability;
+static constexpr int leastCapability = nvidiaTargets[0].capability;
 
 /// Returns the targets that a GPU can run, best first.
 static std::vector<std::string> targetsOf(const GpuFacts &gpu) {
   std::vector<std::string> targets;
-  for (const GpuTarget &target : std::views::reverse(gpuTargets)) {
+  for (const NvidiaTarget &target : std::views::reverse(nvidiaTargets)) {
     if (target.runsOn(gpu.capability)) {
       targets.emplace_back(target.name);
     }
