@@ -4,6 +4,7 @@
 /// heddlec runs whole phases. `--remarks-filter=heddle` prints what the passes report. Unlike
 /// mlir-opt, which it is built on, it limits the size of its input and reports write errors.
 #include "compiler/Passes.h"
+#include "compiler/Target/Target.h"
 #include "dialects/Dataflow/Dataflow.h"
 #include "dialects/Transformer/Transformer.h"
 #include "frontend/Import/ProgramCheck.h"
