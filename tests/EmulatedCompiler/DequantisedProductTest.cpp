@@ -127,11 +127,9 @@ TEST(DequantisedProduct, LanesWantDifferentBanks) {
         CodesShape{48, 256, 16, "i4, 32, f16, minimums"}}) {
     const CodesShape shape = dequantised(given);
     CompiledCodes product(shape);
-    const KernelOutcome result = product.run(CodesOperands(shape, 3), product.launchOfAll());
-    EXPECT_EQ(result.report, "");
-    EXPECT_GT(result.banks.least, 0U);
-    EXPECT_LE(double(result.banks.passes) / double(result.banks.least), 1.15)
-        << shape.type << ", " << shape.rows << " rows";
+    const double extra = extraPassesOf(
+        [&] { EXPECT_EQ(product.run(CodesOperands(shape, 3), product.launchOfAll()).report, ""); });
+    EXPECT_LE(extra, 0.15) << shape.type << ", " << shape.rows << " rows";
   }
 }
 

@@ -37,8 +37,18 @@ template <typename... Arguments> static void mustCall(const char *name, Argument
   EXPECT_EQ(call(name, arguments...), 0) << name;
 }
 
-static HeddleBankUses takeBankUses() {
-  return reinterpret_cast<HeddleEmulatorBanks *>(driverFunction("heddle_emulator_banks"))();
+HeddleBankUses bankUsesOf(llvm::function_ref<void()> launch) {
+  auto *const banks =
+      reinterpret_cast<HeddleEmulatorBanks *>(driverFunction("heddle_emulator_banks"));
+  banks(/*isWanted=*/1);
+  launch();
+  return banks(/*isWanted=*/0);
+}
+
+double extraPassesOf(llvm::function_ref<void()> launch) {
+  const HeddleBankUses uses = bankUsesOf(launch);
+  EXPECT_GT(uses.least, 0U);
+  return double(uses.passes) / double(uses.least) - 1;
 }
 
 // --- the emulated driver -----------------------------------------------------------------------
@@ -285,7 +295,6 @@ KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int6
   const uint64_t memory = gpu.send(nothing);
   const HeddleResult result = {reinterpret_cast<void *>(memory), 0, 0, rowElements};
   const uint64_t record = send(gpu, gpu.send(&result, sizeof result), memory);
-  takeBankUses();
   std::string report;
   if (launch.roundsBefore) {
     KernelLaunch round = launch;
@@ -300,7 +309,7 @@ KernelOutcome CompiledKernel::run(const KernelLaunch &launch, size_t count, int6
     merge.shared = HEDDLE_ALIGNMENT;
     report = gpu.run(entryOf(mergeKernelName(name)), gpu.recordOfMerge(), merge);
   }
-  return {report.empty() ? gpu.fetch(memory, count) : std::vector<float>(), report, takeBankUses()};
+  return {report.empty() ? gpu.fetch(memory, count) : std::vector<float>(), report};
 }
 
 } // namespace heddle

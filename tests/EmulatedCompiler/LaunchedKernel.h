@@ -55,12 +55,16 @@ struct KernelLaunch {
   bool roundsBefore = false;
 };
 
-/// The result, or the emulated GPU's report of an error; and the use of banks.
+/// The result, or the emulated GPU's report of an error.
 struct KernelOutcome {
   std::vector<float> values;
   std::string report;
-  HeddleBankUses banks;
 };
+
+/// Returns how launches use the banks of shared memory.
+HeddleBankUses bankUsesOf(llvm::function_ref<void()> launch);
+/// Returns their passes over the banks beyond the minimum, relative to it.
+double extraPassesOf(llvm::function_ref<void()> launch);
 
 /// A context of the emulated driver, and its allocations. They have exactly the size of the data,
 /// so that accesses out of bounds are detected.

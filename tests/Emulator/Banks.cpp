@@ -74,8 +74,8 @@ void BankCounter::settle() {
   visits.clear();
 }
 
-HeddleBankUses BankCounter::take() {
-  isOn = true;
+HeddleBankUses BankCounter::take(bool isWanted) {
+  isOn = isWanted;
   const HeddleBankUses taken = uses;
   uses = {};
   // A kernel that failed has left what it did not finish.
@@ -88,7 +88,7 @@ HeddleBankUses BankCounter::take() {
 
 using namespace heddle::emulator;
 
-HEDDLE_EMULATED HeddleBankUses heddle_emulator_banks(void) {
+HEDDLE_EMULATED HeddleBankUses heddle_emulator_banks(int isWanted) {
   const std::lock_guard guard(lock());
-  return bankCounter().take();
+  return bankCounter().take(isWanted != 0);
 }

@@ -30,7 +30,7 @@ public:
   void settle();
 
   /// Implements heddle_emulator_banks().
-  HeddleBankUses take();
+  HeddleBankUses take(bool isWanted);
 
 private:
   struct Part {

@@ -48,13 +48,13 @@ HeddleEmulatorExecuted heddle_emulator_executed;
 typedef size_t HeddleEmulatorLeaks(char *text, size_t size);
 HeddleEmulatorLeaks heddle_emulator_leaks;
 
-/* Returns the number of passes that accesses to shared memory have taken since the last call, and
- * the number without bank conflicts. The first call starts to count. */
+/* Returns the number of passes that counted accesses to shared memory have taken since the last
+ * call, and the number without bank conflicts. From now on, accesses are counted if `isWanted`. */
 typedef struct HeddleBankUses {
   unsigned long long passes;
   unsigned long long least;
 } HeddleBankUses;
-typedef HeddleBankUses HeddleEmulatorBanks(void);
+typedef HeddleBankUses HeddleEmulatorBanks(int isWanted);
 HeddleEmulatorBanks heddle_emulator_banks;
 
 #ifdef __cplusplus

@@ -18,10 +18,10 @@ std::string FarWrites::problemOf(const char *what, int block, int thread, uint64
            " bytes of the GPU's memory, which ";
   };
   for (uint64_t byte = address, next = 0; byte < address + bytes; byte = next) {
-    next = (byte / wordBytes + 1) * wordBytes;
-    const auto found = words.find(byte / wordBytes);
-    for (; found != words.end() && byte < std::min<uint64_t>(next, address + bytes); ++byte) {
-      const Writer &writer = found->second[byte % wordBytes];
+    next = (byte / partBytes + 1) * partBytes;
+    const auto found = parts.find(byte / partBytes);
+    for (; found != parts.end() && byte < std::min<uint64_t>(next, address + bytes); ++byte) {
+      const Writer &writer = found->second[byte % partBytes];
       if (writer.block >= 0 && writer.block != block) {
         return use() + "block " + std::to_string(writer.block) + " has written";
       }
@@ -41,10 +41,10 @@ std::string FarWrites::read(int block, int thread, uint64_t address, size_t byte
 std::string FarWrites::write(int block, int thread, uint64_t address, size_t bytes) {
   std::string problem = problemOf("writes ", block, thread, address, bytes);
   for (uint64_t byte = address; byte < address + bytes;) {
-    Word &word = words[byte / wordBytes];
+    Part &part = parts[byte / partBytes];
     do {
-      word[byte % wordBytes] = {block, thread, epoch};
-    } while (++byte < address + bytes && byte % wordBytes != 0);
+      part[byte % partBytes] = {block, thread, epoch};
+    } while (++byte < address + bytes && byte % partBytes != 0);
   }
   written.set(slotOf(address));
   written.set(slotOf(address + bytes - 1));

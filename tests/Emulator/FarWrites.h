@@ -28,9 +28,9 @@ private:
     int thread = 0;
     uint32_t epoch = 0;
   };
-  /// Most accesses are of whole words, so that bytes are looked up together.
-  static constexpr size_t wordBytes = 4;
-  using Word = std::array<Writer, wordBytes>;
+  /// The writers of adjacent bytes, which are looked up together.
+  static constexpr size_t partBytes = 256;
+  using Part = std::array<Writer, partBytes>;
 
   std::string problemOf(const char *what, int block, int thread, uint64_t address,
                         size_t bytes) const;
@@ -40,7 +40,7 @@ private:
   static size_t slotOf(uint64_t address) { return address / 64 % slots; }
   static constexpr size_t slots = 1 << 14;
 
-  std::unordered_map<uint64_t, Word> words;
+  std::unordered_map<uint64_t, Part> parts;
   std::bitset<slots> written;
   uint32_t epoch = 0;
 };

@@ -55,10 +55,14 @@ static std::string problemBeside(const Warp::Lane &own, const Warp::Lane &other)
 /// Records the thread's arrival. Returns whether it is valid.
 static bool arrive(Warp &warp, int thread, const Warp::Lane &own) {
   const int lane = thread % warpLanes;
+  // Usually they are, so that one comparison is enough.
+  const Warp::Lane &first = warp.lanes[std::countr_zero(warp.waiting) % warpLanes];
+  const bool isAlike = warp.waiting == 0 || (warp.areAlike && own.mask == first.mask &&
+                                             own.instruction == first.instruction);
   std::string problem = (own.mask >> lane & 1) == 0 ? std::string("comes to ") + own.instruction +
                                                           " of other lanes than itself"
                                                     : "";
-  for (int other = 0; problem.empty() && other < warpLanes; ++other) {
+  for (int other = 0; !isAlike && problem.empty() && other < warpLanes; ++other) {
     const bool isWanted = ((own.mask >> other | warp.lanes[other].mask >> lane) & 1) != 0;
     if ((warp.waiting >> other & 1) != 0 && isWanted) {
       problem = problemBeside(own, warp.lanes[other]);
@@ -69,6 +73,7 @@ static bool arrive(Warp &warp, int thread, const Warp::Lane &own) {
   }
   warp.lanes[lane] = own;
   warp.waiting |= uint32_t(1) << lane;
+  warp.areAlike = isAlike;
   return true;
 }
 

@@ -24,6 +24,8 @@ struct Warp {
   Lane lanes[warpLanes];
   /// The mask of waiting lanes.
   uint32_t waiting = 0;
+  /// Whether all waiting lanes wait at the same instruction, with the same mask.
+  bool areAlike = false;
 };
 
 /// The same for a warpgroup, whose threads all take part.

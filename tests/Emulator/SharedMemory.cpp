@@ -47,6 +47,7 @@ void SharedMemory::begin(size_t bytes, int threads) {
   fences.assign(static_cast<size_t>(threads), {});
   readSets.assign(1, {});
   extended.clear();
+  lastExtension.reset();
   // This pattern is NaN in all float types.
   std::memset(heddle_emulated_shared, 0xff, size);
 }
@@ -93,15 +94,21 @@ template <typename IsKnown> bool SharedMemory::isFenced(const Cell &cell, IsKnow
 
 /// Returns the set of reads with one more.
 uint32_t SharedMemory::withEvent(uint32_t set, const Event &event) {
+  const Extension extension = {set, event.agent, event.time};
+  if (extension == lastExtension) {
+    return lastExtended;
+  }
   const auto [found, isNew] =
-      extended.try_emplace({set, event.agent, event.time}, static_cast<uint32_t>(readSets.size()));
+      extended.try_emplace(extension, static_cast<uint32_t>(readSets.size()));
   if (isNew) {
     std::vector<Event> events = readSets[set];
     std::erase_if(events, [&](const Event &other) { return other.agent == event.agent; });
     events.push_back(event);
     readSets.push_back(std::move(events));
   }
-  return found->second;
+  lastExtension = extension;
+  lastExtended = found->second;
+  return lastExtended;
 }
 
 void SharedMemory::noteRead(Cell &cell, int thread) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -113,7 +114,12 @@ private:
   std::vector<std::vector<Fence>> fences;
   /// Sets of reads, which many cells have in common, the latest of each thread; number 0 is empty.
   std::vector<std::vector<Event>> readSets;
-  std::map<std::tuple<uint32_t, int, uint32_t>, uint32_t> extended;
+  /// A set, and the event that is added to it; and the results. Cells that are read together mostly
+  /// have the same as the one before.
+  using Extension = std::tuple<uint32_t, int, uint32_t>;
+  std::map<Extension, uint32_t> extended;
+  std::optional<Extension> lastExtension;
+  uint32_t lastExtended = 0;
   size_t size = 0;
   uint32_t epoch = 1;
 };
