@@ -142,7 +142,7 @@ std::string compileModel(const std::string &input, const std::vector<std::string
   const bool isOfGpus = has("--precision=tf32"), namesTargets = has("--target");
   std::string targets;
   if (isEmulated && !namesTargets) {
-    targets = "x86-64-v3,sm_80";
+    targets = "sm_80";
   } else if (!namesTargets && !isOfGpus && !usualTargets().empty()) {
     targets = usualTargets().front();
   }

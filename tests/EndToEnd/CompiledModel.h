@@ -33,7 +33,7 @@ std::string presentTargets();
 
 /// Runs heddlec and returns the path of the binary; the same arguments are compiled once per
 /// process. A failed compilation fails the test and gives an empty path. With
-/// HEDDLE_TEST_DEVICE=cuda models are also compiled for the emulated GPU, by
+/// HEDDLE_TEST_DEVICE=cuda models are compiled for the emulated GPU instead, by
 /// tests/EmulatedCompiler, unless they name targets. Others are for usualTargets().
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments = {});
 
