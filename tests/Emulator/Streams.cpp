@@ -37,8 +37,12 @@ constexpr int notYet = 0xa5;
 
 /// Does the work of a stream until `isEnough` returns true; after a failure no work is done.
 template <typename Condition> int finish(Stream &stream, Condition isEnough) {
+  const auto isDone = [&] { return stream.work.empty() || isEnough(); };
+  if (isDone()) {
+    return poisoned();
+  }
   const OpenMemory open;
-  while (!stream.work.empty() && !isEnough()) {
+  while (!isDone()) {
     const Work work = std::move(stream.work.front());
     stream.work.pop_front();
     if (poisoned() == Success) {

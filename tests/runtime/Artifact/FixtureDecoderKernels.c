@@ -254,7 +254,10 @@ void TARGET(peaks)(ROW_RANGE) {
   }
 }
 
-/* Grid columns are pairs: those of chunks, then the best tokens */
+/* mostSelected in heddle/Selection.h */
+#define MOST_SELECTED 64
+
+/* Grid columns are pairs: those of chunks, then the best tokens, up to MOST_SELECTED */
 void TARGET(select)(ROW_RANGE) {
   for (int64_t r = row_begin; r < row_end; ++r) {
     const float *logits = (const float *)context->operands[1] + r * VOCABULARY;
@@ -264,18 +267,26 @@ void TARGET(select)(ROW_RANGE) {
       pair[0] = peaks[3 * chunk];
       pair[1] = peaks[3 * chunk + 1];
     }
-    int64_t last = -1;
-    for (int64_t pair = CHUNKS; pair < column_end; ++pair) {
-      int64_t best = -1;
-      for (int64_t c = 0; c < VOCABULARY; ++c) {
-        const int is_left =
-            last < 0 || logits[c] < logits[last] || (logits[c] == logits[last] && c > last);
-        best = is_left && (best < 0 || logits[c] > logits[best]) ? c : best;
+    int64_t best[MOST_SELECTED];
+    const int64_t wanted = column_end - CHUNKS;
+    int64_t found = 0;
+    for (int64_t c = 0; c < VOCABULARY; ++c) {
+      int64_t place = found;
+      for (; place > 0 && logits[c] > logits[best[place - 1]]; --place) {
+        if (place < wanted) {
+          best[place] = best[place - 1];
+        }
       }
-      last = best;
+      if (place < wanted) {
+        best[place] = c;
+        found += found < wanted;
+      }
+    }
+    for (int64_t i = 0; i < found; ++i) {
+      const int64_t pair = CHUNKS + i;
       if (pair >= column_begin) {
-        *result_at(context, r, 2 * pair) = logits[best];
-        *(int32_t *)result_at(context, r, 2 * pair + 1) = (int32_t)best;
+        *result_at(context, r, 2 * pair) = logits[best[i]];
+        *(int32_t *)result_at(context, r, 2 * pair + 1) = (int32_t)best[i];
       }
     }
   }
