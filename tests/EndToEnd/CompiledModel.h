@@ -37,6 +37,9 @@ std::string presentTargets();
 /// tests/EmulatedCompiler, unless they name targets. Others are for usualTargets().
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments = {});
 
+/// The option for models that run on the processor and on the emulated GPU, one beside the other.
+inline constexpr const char *targetsOfBoth = "--target=x86-64-v3,sm_80";
+
 /// The same for the targets of a binary by default.
 std::string compileByDefault(const std::string &input,
                              const std::vector<std::string> &arguments = {});

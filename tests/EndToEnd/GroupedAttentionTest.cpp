@@ -308,7 +308,8 @@ int64_t mergesInJournal() {
 }
 
 TEST_P(ManyKeys, HaveTheSameBitsForAnyNumberOfRows) {
-  const std::string fused = compile(), unfused = compile({"--disable-pass=fuse-attention"});
+  const std::string fused = compile(),
+                    unfused = compile({"--disable-pass=fuse-attention", presentTargets()});
   ASSERT_FALSE(fused.empty() || unfused.empty());
   Result<Model> model = Model::load(fused, onTestDevice());
   ASSERT_TRUE(model.ok()) << model.status().message();
