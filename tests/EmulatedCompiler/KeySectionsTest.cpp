@@ -106,12 +106,15 @@ protected:
   void expectDefinition(const std::vector<float> &found, const AttentionPart &part) const {
     const int64_t width = shape.resultWidth();
     ASSERT_EQ(found.size(), size_t(part.rows * width));
-    for (int64_t i = 0; i < part.rows * width; ++i) {
-      const double expected = attention.expected(*part.sequence, part.first + i / width, i % width);
-      // Not EXPECT_NEAR, which NaN would pass.
-      ASSERT_TRUE(std::abs(double(found[size_t(i)]) - expected) <= GetParam().tolerance)
-          << "row " << i / width << ", column " << i % width << ": " << found[size_t(i)] << " and "
-          << expected;
+    for (int64_t row = 0; row < part.rows; ++row) {
+      const std::vector<double> expected = attention.expectedRow(*part.sequence, part.first + row);
+      for (int64_t column = 0; column < width; ++column) {
+        const double number = found[size_t(row * width + column)];
+        // Not EXPECT_NEAR, which NaN would pass.
+        ASSERT_TRUE(std::abs(number - expected[size_t(column)]) <= GetParam().tolerance)
+            << "row " << row << ", column " << column << ": " << number << " and "
+            << expected[size_t(column)];
+      }
     }
   }
   /// Expects `rows` rows of `found` from `firstRow` on to be `expected`.

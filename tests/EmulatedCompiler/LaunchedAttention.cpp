@@ -153,46 +153,59 @@ KernelOutcome CompiledAttention::runAlone(int64_t length, uint32_t sharedLess) c
   return run(batch, launch);
 }
 
-std::vector<double> CompiledAttention::exponentials(const AttentionSequence &sequence, int64_t row,
-                                                    int64_t head) const {
+std::vector<double> CompiledAttention::scoresOf(const AttentionSequence &sequence, int64_t row,
+                                                int64_t head) const {
   std::vector<double> all;
   for (int64_t key = 0; key < sequence.length; ++key) {
     all.push_back(scoreOf(sequence, row, head, key));
   }
+  return all;
+}
+
+std::vector<double> CompiledAttention::exponentials(const AttentionSequence &sequence, int64_t row,
+                                                    int64_t head) const {
+  std::vector<double> all = scoresOf(sequence, row, head);
   const double most = *std::max_element(all.begin(), all.end());
   std::ranges::transform(all, all.begin(), [&](double score) { return std::exp(score - most); });
   return all;
 }
 
-double CompiledAttention::expected(const AttentionSequence &sequence, int64_t row,
-                                   int64_t column) const {
-  const int64_t head = column / shape.valueSize;
+std::vector<double> CompiledAttention::expectedRow(const AttentionSequence &sequence,
+                                                   int64_t row) const {
   const bool areGiven = shape.result == AttentionShape::Result::Sums;
-  std::vector<double> weights;
-  if (areGiven) {
-    const auto line = sequence.weights.begin() + (row * shape.heads + head) * sequence.length;
-    weights.assign(line, line + sequence.length);
-    std::ranges::replace_if(weights, [](double weight) { return std::isnan(weight); }, 0.0);
-  } else {
-    weights = exponentials(sequence, row, head);
+  std::vector<double> result;
+  for (int64_t head = 0; head < shape.heads; ++head) {
+    std::vector<double> weights;
+    if (areGiven) {
+      const auto line = sequence.weights.begin() + (row * shape.heads + head) * sequence.length;
+      weights.assign(line, line + sequence.length);
+      std::ranges::replace_if(weights, [](double weight) { return std::isnan(weight); }, 0.0);
+    } else {
+      weights = exponentials(sequence, row, head);
+    }
+    const double sum = areGiven ? 1 : std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (int64_t element = 0; element < shape.valueSize; ++element) {
+      const int64_t column = head / shape.valueShare * shape.valueSize + element;
+      double values = 0;
+      for (int64_t key = 0; key < sequence.length; ++key) {
+        values += weights[size_t(key)] *
+                  double(sequence.values[size_t(key * shape.valueWidth() + column)]);
+      }
+      result.push_back(values / sum);
+    }
   }
-  double sum = 0, values = 0;
-  for (int64_t key = 0; key < sequence.length; ++key) {
-    const int64_t place = key * shape.valueWidth() + head / shape.valueShare * shape.valueSize +
-                          column % shape.valueSize;
-    sum += weights[size_t(key)];
-    values += weights[size_t(key)] * double(sequence.values[size_t(place)]);
-  }
-  return areGiven ? values : values / sum;
+  return result;
 }
 
-double CompiledAttention::expectedWeight(const AttentionSequence &sequence, int64_t row,
-                                         int64_t head, int64_t key) const {
+std::vector<double> CompiledAttention::expectedWeights(const AttentionSequence &sequence,
+                                                       int64_t row, int64_t head) const {
   if (shape.result == AttentionShape::Result::Scores) {
-    return scoreOf(sequence, row, head, key);
+    return scoresOf(sequence, row, head);
   }
-  const std::vector<double> weights = exponentials(sequence, row, head);
-  return weights[size_t(key)] / std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<double> weights = exponentials(sequence, row, head);
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::ranges::transform(weights, weights.begin(), [&](double weight) { return weight / sum; });
+  return weights;
 }
 
 // --- the program -------------------------------------------------------------------------------

@@ -96,14 +96,15 @@ public:
   /// Returns the result of one sequence alone, launched with this much less shared memory than it
   /// needs.
   KernelOutcome runAlone(int64_t length, uint32_t sharedLess = 0) const;
-  /// Returns the expected number of the result for a row of a sequence.
-  double expected(const AttentionSequence &sequence, int64_t row, int64_t column) const;
-  /// Returns the expected weight of a key, or its score.
-  double expectedWeight(const AttentionSequence &sequence, int64_t row, int64_t head,
-                        int64_t key) const;
+  /// Returns the expected result for a row of a sequence, all heads.
+  std::vector<double> expectedRow(const AttentionSequence &sequence, int64_t row) const;
+  /// Returns the expected weights of all keys, or their scores.
+  std::vector<double> expectedWeights(const AttentionSequence &sequence, int64_t row,
+                                      int64_t head) const;
 
 private:
   double scoreOf(const AttentionSequence &sequence, int64_t row, int64_t head, int64_t key) const;
+  std::vector<double> scoresOf(const AttentionSequence &sequence, int64_t row, int64_t head) const;
   double biasOf(int64_t head, int64_t distance) const;
   /// Returns what locations add to element `d` of a key.
   double locationOf(const AttentionSequence &sequence, int64_t row, int64_t d, int64_t key) const;
