@@ -14,6 +14,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
@@ -206,12 +207,44 @@ static void announceAccesses(llvm::Module &module) {
     const uint64_t bytes =
         module.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
     llvm::FunctionCallee touch = module.getOrInsertFunction(
-        kTouch, builder.getVoidTy(), builder.getPtrTy(), builder.getInt64Ty(), builder.getInt64Ty(),
-        builder.getInt32Ty());
-    builder.CreateCall(touch, {builder.CreateAddrSpaceCast(address, builder.getPtrTy()),
+        kTouch, builder.getVoidTy(), builder.getInt64Ty(), builder.getInt64Ty(),
+        builder.getInt64Ty(), builder.getInt32Ty());
+    builder.CreateCall(touch, {builder.CreatePtrToInt(address, builder.getInt64Ty()),
                                builder.getInt64(bytes),
                                builder.getInt64(llvm::getLoadStoreAlignment(access).value()),
                                builder.getInt32(llvm::isa<llvm::StoreInst>(access))});
+  }
+}
+
+/// Returns what an instruction can be written as that LLVM's fast instruction selection knows;
+/// null for most. It selects other code in several times as long.
+static llvm::Value *simplerForm(llvm::Instruction &instruction) {
+  llvm::IRBuilder<> builder(&instruction);
+  if (auto *const cast = llvm::dyn_cast<llvm::AddrSpaceCastInst>(&instruction)) {
+    llvm::Value *const address =
+        builder.CreatePtrToInt(cast->getPointerOperand(), builder.getInt64Ty());
+    return builder.CreateIntToPtr(address, cast->getType());
+  }
+  if (auto *const choice = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction)) {
+    llvm::Value *const left = choice->getLHS(), *const right = choice->getRHS();
+    return builder.CreateSelect(builder.CreateICmp(choice->getPredicate(), left, right), left,
+                                right);
+  }
+  // What hides a value from LLVM.
+  auto *const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call && call->isInlineAsm() ? call->getArgOperand(0) : nullptr;
+}
+
+/// Writes instructions in the form that takes the code generator the least time.
+static void simplifyInstructions(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    for (llvm::Instruction &instruction :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+      if (llvm::Value *const other = simplerForm(instruction)) {
+        instruction.replaceAllUsesWith(other);
+        instruction.eraseFromParent();
+      }
+    }
   }
 }
 
@@ -281,6 +314,7 @@ Result<Code> HostCode::compileTo(const CodeUnit &unit, llvm::CodeGenFileType typ
   }
   machine->setOptLevel(llvm::CodeGenOptLevel::None);
   announceAccesses(*module);
+  simplifyInstructions(*module);
   HEDDLE_TRY(finishUnit(*module, unit, kEmulated));
   return emitCode(*module, *machine, type);
 }
