@@ -206,7 +206,7 @@ TEST_P(Bf16Products, OfRowsAtTheEdges) {
 class ManyRows : public testing::Test {
 protected:
   static constexpr int64_t n = 2304, k = 16, inner = 32;
-  static constexpr int rows = 300;
+  static constexpr int rows = 140;
 
   void SetUp() override {
     if (std::getenv("HEDDLE_TEST_DEVICE") == nullptr) {
