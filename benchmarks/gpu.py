@@ -154,8 +154,8 @@ def inputs_of(folder):
 
 def make(options):
     # Models have kernels in common: at least those that measure a GPU.
-    with tempfile.TemporaryDirectory() as code:
-        make_folder(options, ["--code-cache", code])
+    with tempfile.TemporaryDirectory() as own:
+        make_folder(options, ["--code-cache", options.code_cache or own])
 
 
 def make_folder(options, caching):
@@ -501,6 +501,7 @@ def main():
     parser.add_argument("--models", default="", help="only these of tests/oracles (all)")
     parser.add_argument("--model", help="a sentence encoder whose speed is measured")
     parser.add_argument("--precision", default="f32", help="of that encoder (f32)")
+    parser.add_argument("--code-cache", help="where heddlec keeps code (a temporary folder)")
     parser.add_argument("--ptxas", help="CUDA's assembler, for machine code beside PTX")
     parser.add_argument("--emulated", help="heddlec for the emulated GPU, whose results are compared")
     parser.add_argument("--emulator", type=Path, help="the folder of the emulated GPU's driver")

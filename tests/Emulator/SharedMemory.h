@@ -11,10 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace heddle::emulator {
@@ -116,8 +115,19 @@ private:
   std::vector<std::vector<Event>> readSets;
   /// A set, and the event that is added to it; and the results. Cells that are read together mostly
   /// have the same as the one before.
-  using Extension = std::tuple<uint32_t, int, uint32_t>;
-  std::map<Extension, uint32_t> extended;
+  struct Extension {
+    uint32_t set;
+    int agent;
+    uint32_t time;
+    bool operator==(const Extension &) const = default;
+  };
+  struct ExtensionHash {
+    size_t operator()(const Extension &key) const {
+      constexpr uint64_t odd = 0x9e3779b97f4a7c15;
+      return ((key.set * odd + uint64_t(key.agent)) * odd + key.time) * odd >> 16;
+    }
+  };
+  std::unordered_map<Extension, uint32_t, ExtensionHash> extended;
   std::optional<Extension> lastExtension;
   uint32_t lastExtended = 0;
   size_t size = 0;

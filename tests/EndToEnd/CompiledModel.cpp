@@ -20,6 +20,7 @@
 #include <ranges>
 #include <sstream>
 #include <string_view>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,10 +70,12 @@ static std::string createCodeFolder() {
   namespace fs = std::filesystem;
   std::error_code error;
   std::string version;
+  // tests/benchmarks/gpu_test.py finds the folder as well.
   for (const char *compiler : {kHeddlec, kEmulatingHeddlec}) {
-    const auto time = fs::last_write_time(compiler, error).time_since_epoch().count();
-    version += (version.empty() ? "" : "-") + std::to_string(time) + "-" +
-               std::to_string(fs::file_size(compiler, error));
+    struct stat file = {};
+    ::stat(compiler, &file);
+    version += (version.empty() ? "" : "-") + std::to_string(file.st_mtim.tv_sec) + "-" +
+               std::to_string(file.st_mtim.tv_nsec) + "-" + std::to_string(file.st_size);
   }
   const fs::path all = HEDDLE_BINARY_DIR "/tests/code";
   const fs::path own = all / version;

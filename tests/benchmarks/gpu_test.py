@@ -43,6 +43,13 @@ END
 """
 
 
+def code_folder():
+    """The code of kernels that other tests have compiled with the same compilers (CompiledModel.cpp)."""
+    files = [(BUILD / path).stat() for path in ("bin/heddlec", "tests/heddlec-emulated")]
+    version = "-".join(f"{file.st_mtime_ns // 10**9}-{file.st_mtime_ns % 10**9}-{file.st_size}" for file in files)
+    return BUILD / "tests" / "code" / version
+
+
 class Gpu(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -51,7 +58,7 @@ class Gpu(unittest.TestCase):
         compiler = BUILD / "tests" / "heddlec-emulated"
         cls.run_script("make", cls.made, "--heddlec", compiler, "--heddle", BUILD / "bin" / "heddle", "--models",
                        "bert-tiny", "--emulated", compiler, "--emulator", BUILD / "tests" / "emulator",
-                       "--small", "--model", ROOT / "tests" / "oracles" / "bert-tiny")
+                       "--small", "--model", ROOT / "tests" / "oracles" / "bert-tiny", "--code-cache", code_folder())
 
     @classmethod
     def tearDownClass(cls):
@@ -104,7 +111,8 @@ class Gpu(unittest.TestCase):
     def test_experts_and_windows(self):
         folder = Path(self.temporary.name) / "experts"
         self.run_script("make", folder, "--heddlec", BUILD / "tests" / "heddlec-emulated", "--heddle",
-                        BUILD / "bin" / "heddle", "--models", "mixtral-tiny,multimodel-text", "--no-goals")
+                        BUILD / "bin" / "heddle", "--models", "mixtral-tiny,multimodel-text", "--no-goals",
+                        "--code-cache", code_folder())
         done = self.run_script("run", folder, "--no-speed", "--no-goals")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\| mixtral-tiny \| \d\.\de-0\d \| 4 of 4 \|")
