@@ -32,6 +32,8 @@ inline constexpr NvidiaTarget nvidiaTargets[] = {
     {"sm_90a", 90, /*isExact=*/true},
 };
 
+static_assert(std::ranges::is_sorted(nvidiaTargets, {}, &NvidiaTarget::capability));
+
 /// Returns null if no target has the name.
 constexpr const NvidiaTarget *findNvidiaTarget(std::string_view name) {
   const auto *const found = std::ranges::find(nvidiaTargets, name, &NvidiaTarget::name);

@@ -232,7 +232,11 @@ static llvm::Value *simplerForm(llvm::Instruction &instruction) {
   }
   // What hides a value from LLVM.
   auto *const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  return call && call->isInlineAsm() ? call->getArgOperand(0) : nullptr;
+  const auto *const assembly =
+      call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
+  const bool hides = assembly && assembly->getAsmString().empty() && call->arg_size() == 1 &&
+                     call->getArgOperand(0)->getType() == call->getType();
+  return hides ? call->getArgOperand(0) : nullptr;
 }
 
 /// Writes instructions in the form that takes the code generator the least time.

@@ -23,8 +23,9 @@ static constexpr unsigned kGlobalSpace = 1, kClusterSpace = 7;
 bool hasWarpgroups(const TargetDescription &target) {
   // Only this GPU has the instructions, so only code for exactly this one may use them.
   constexpr int hopper = 90;
-  const NvidiaTarget &gpu = *findNvidiaTarget(target.name);
-  return gpu.isExact && gpu.capability == hopper;
+  const NvidiaTarget *const gpu = findNvidiaTarget(target.name);
+  assert(gpu && "all targets of this back end are in the table");
+  return gpu->isExact && gpu->capability == hopper;
 }
 
 WarpgroupCode::WarpgroupCode(BlockCode &block) : block(block), code(block.code) {

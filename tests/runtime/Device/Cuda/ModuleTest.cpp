@@ -60,6 +60,17 @@ TEST(Module, SaysWhatTheCompilerSaid) {
                 "PTX JIT compilation failed: the emulated GPU does not compile PTX");
 }
 
+TEST(Module, PtxNewerThanTheDriver) {
+  constexpr int unsupportedPtxVersion = 222;
+  EmulatedGpu::get().fail("cuModuleLoadDataEx", 1, unsupportedPtxVersion);
+  const Status status = loadImages({{ImageKind::Ptx, ptx}});
+  EmulatedGpu::get().fail(nullptr, 0, 0);
+  expectFailure(status, StatusCode::Unsupported,
+                "no image for sm_80 that GPU 0 (emulated) takes: image 0 (ptx by fixture): GPU 0 "
+                "(emulated): cuModuleLoadDataEx failed with CUDA_ERROR_UNSUPPORTED_PTX_VERSION "
+                "(222): the provided PTX was compiled with an unsupported toolchain.");
+}
+
 TEST(Module, UntaughtOperationIsNamed) {
   const Status status = loadImages({{ImageKind::Host, untaughtImage()}});
   EXPECT_EQ(status.code(), StatusCode::DataLoss);
