@@ -5,6 +5,7 @@
 #define HEDDLE_TESTS_ENDTOEND_CONTINUEDPROMPTS_H
 
 #include "formats/Checkpoint/Checkpoint.h"
+#include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Tools/ChildProcess.h"
@@ -48,7 +49,7 @@ inline std::vector<float> logitsFor(const std::string &binary, const std::string
   const std::string output = folder / "outputs.safetensors";
   const tools::Outcome outcome =
       tools::runHeddle({"run", binary, "--inputs", oracle + "/expected.safetensors", "--outputs",
-                        output, "--isa", isa});
+                        output, "--isa", isa, "--device", anyDevice});
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   return outcome.code == 0 ? readTensor<float>(output, "logits") : std::vector<float>();
 }
