@@ -212,6 +212,8 @@ public:
   /// returns until the next but one run starts. Once in a run, on lane 0.
   virtual FetchedRows fetchLater(const std::byte *from, uint64_t rows, uint64_t rowBytes,
                                  uint64_t pitch) = 0;
+  /// Waits until all previous commands of the lane are done.
+  virtual void await(int lane) = 0;
   /// Launches a kernel. `time`, unless null, is set when run() returns. Launches may be divided in
   /// any way.
   virtual void launch(int lane, const Launch &launch, LaunchTime *time) = 0;

@@ -293,7 +293,12 @@ void Executor::runTail(const Run &run, const Chunk &chunk, HeddleKernelContext c
     const Launched launched{chunk, context.operands, rows};
     time = timeOf(run, *deferred, launched, lane, lane == 0);
   }
-  const double begin = time == nullptr ? 0 : stream->now();
+  double begin = 0;
+  if (time != nullptr) {
+    // The dispatches before have times of their own.
+    stream->await(lane);
+    begin = stream->now();
+  }
   const std::optional<PlannedSelection> &selection = run.plan.selection;
   run.tail->run(lane, {*stream, context, selection ? memory.spacesOf(selection->peaks) : nullptr,
                        selection ? memory.spacesOf(selection->best) : nullptr,

@@ -93,6 +93,7 @@ public:
     return memory.grow(device, needed);
   }
   void copy(std::span<const CopiedRows> list) override;
+  void await(int) override {}
   double now() const override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();
   }

@@ -73,6 +73,7 @@ public:
                         uint64_t pitch) override;
   FetchedRows fetchLater(const std::byte *from, uint64_t rows, uint64_t rowBytes,
                          uint64_t pitch) override;
+  void await(int lane) override;
   void launch(int lane, const Launch &launch, LaunchTime *time) override;
   void launchTogether(int lane, const Launch &launchOfAll, LaunchTime *time) override {
     launch(lane, launchOfAll, time);
@@ -276,6 +277,13 @@ FetchedRows CudaStream::fetchLater(const std::byte *from, uint64_t rows, uint64_
                                    uint64_t pitch) {
   const CudaContext::Current current(*context, this);
   return tellFetch(markOf(lastStarted).fetched, from, rows, rowBytes, pitch);
+}
+
+void CudaStream::await(int) {
+  const CudaContext::Current current(*context, this);
+  if (tellLaunches()) {
+    keep(wait());
+  }
 }
 
 Status CudaStream::grow(DeviceMemory &memory, uint64_t needed) {
