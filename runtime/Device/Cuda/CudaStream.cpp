@@ -134,6 +134,8 @@ private:
   Status copyRows(const CopiedRows &rows);
   std::string text() const override;
   Status wait();
+  /// Waits for the collected launches too. Returns whether no call has failed.
+  bool awaitAll() { return tellLaunches() && keep(wait()); }
   Status readTimes();
 
   const std::shared_ptr<CudaContext> context;
@@ -281,9 +283,7 @@ FetchedRows CudaStream::fetchLater(const std::byte *from, uint64_t rows, uint64_
 
 void CudaStream::await(int) {
   const CudaContext::Current current(*context, this);
-  if (tellLaunches()) {
-    keep(wait());
-  }
+  awaitAll();
 }
 
 Status CudaStream::grow(DeviceMemory &memory, uint64_t needed) {
@@ -291,7 +291,7 @@ Status CudaStream::grow(DeviceMemory &memory, uint64_t needed) {
     return {};
   }
   const CudaContext::Current current(*context, this);
-  if (memory.size() != 0 && (!tellLaunches() || !keep(wait()))) {
+  if (memory.size() != 0 && !awaitAll()) {
     return failure();
   }
   return memory.grow(device, needed);
