@@ -55,7 +55,7 @@ static std::string problemBeside(const Warp::Lane &own, const Warp::Lane &other)
 /// Records the thread's arrival. Returns whether it is valid.
 static bool arrive(Warp &warp, int thread, const Warp::Lane &own) {
   const int lane = thread % warpLanes;
-  // Usually they are, so that one comparison is enough.
+  // Usually all lanes wait at the same instruction, so that one comparison is enough.
   const Warp::Lane &first = warp.lanes[std::countr_zero(warp.waiting) % warpLanes];
   const bool isAlike = warp.waiting == 0 || (warp.areAlike && own.mask == first.mask &&
                                              own.instruction == first.instruction);
