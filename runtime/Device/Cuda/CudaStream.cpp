@@ -9,15 +9,14 @@
 #include "runtime/Device/Cuda/LaunchGraphs.h"
 #include "runtime/Device/Cuda/LaunchRecord.h"
 #include "runtime/Device/Cuda/LaunchShapes.h"
+#include "runtime/Device/Cuda/LaunchedKernels.h"
 #include "runtime/Device/Cuda/PinnedRing.h"
 
-#include "base/Utf8.h"
 #include "heddle/Limits.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <fmt/format.h>
 #include <utility>
 
 namespace heddle {
@@ -95,22 +94,13 @@ private:
     size_t begin;
     size_t end;
   };
-  /// Kernels that were launched, for messages.
-  struct Launched {
-    size_t count = 0;
-    const CudaKernel *first = nullptr;
-    const CudaKernel *last = nullptr;
-
-    void add(const Launched &later);
-    std::string text() const;
-  };
   /// The end of a run in the stream.
   struct Mark {
     /// Null until the first run.
     void *event = nullptr;
     bool isFinished = true;
     /// The launches of the run, until the host has waited for them.
-    Launched launched = {};
+    LaunchedKernels launched = {};
     /// The rows of its fetchLater().
     PinnedMemory fetched = {};
   };
@@ -125,7 +115,6 @@ private:
                         uint64_t pitch);
   Status recordMark(Mark &mark);
   Status tellRecords(uint64_t bytes);
-  static Launched kernelsOf(std::span<const GraphLaunch> sequence);
   Status tellAll();
   Status tellSequence();
   Status tell(const GraphLaunch &launch, LaunchTime *time);
@@ -165,7 +154,7 @@ private:
   // Rounded rows. Each launch that uses them follows one that stores them.
   DeviceMemory rounded;
   // The launches since the last wait or the end of a run.
-  Launched launched;
+  LaunchedKernels launched;
   // The last two runs, by their numbers, and the number of the last one.
   std::array<Mark, 2> marks;
   StartedRun lastStarted{};
@@ -417,15 +406,6 @@ bool CudaStream::tellLaunches() {
   return keep(context->failure());
 }
 
-/// Returns the kernels that a sequence launches.
-CudaStream::Launched CudaStream::kernelsOf(std::span<const GraphLaunch> sequence) {
-  Launched all;
-  for (const GraphLaunch &launch : sequence) {
-    all.add({launch.count(), launch.first(), launch.last()});
-  }
-  return all;
-}
-
 /// Issues the collected launches one by one.
 Status CudaStream::tellAll() {
   for (size_t i = 0; i < recorded.size(); ++i) {
@@ -438,7 +418,7 @@ Status CudaStream::tellAll() {
 /// memory for its graph.
 Status CudaStream::tellSequence() {
   const auto capture = [&] {
-    const Launched before = launched;
+    const LaunchedKernels before = launched;
     const Status told = tellAll();
     // The kernels are captured, and do not run.
     launched = before;
@@ -448,7 +428,7 @@ Status CudaStream::tellSequence() {
   if (graph == nullptr) {
     return tellAll();
   }
-  const Launched kernels = kernelsOf(recorded);
+  const LaunchedKernels kernels = LaunchedKernels::of(recorded);
   HEDDLE_TRY(context->callFor([&] { return "a graph of " + kernels.text(); }, driver.cuGraphLaunch,
                               graph, stream));
   launched.add(kernels);
@@ -500,21 +480,9 @@ Status CudaStream::recordEvent(size_t &number) {
   return context->call(driver.cuEventRecord, events[number], stream);
 }
 
-void CudaStream::Launched::add(const Launched &later) {
-  first = count == 0 ? later.first : first;
-  last = later.count == 0 ? last : later.last;
-  count += later.count;
-}
-
-std::string CudaStream::Launched::text() const {
-  return count == 0 ? std::string()
-                    : fmt::format("{} launches, {} the first, {} the last", count,
-                                  quote(first->name), quote(last->name));
-}
-
 /// Describes the launches of unfinished runs and those since.
 std::string CudaStream::text() const {
-  Launched all;
+  LaunchedKernels all;
   // The oldest run first.
   for (size_t i = 1; i <= marks.size(); ++i) {
     all.add(marks[(static_cast<uint64_t>(lastStarted) + i) % marks.size()].launched);
