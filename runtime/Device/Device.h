@@ -8,6 +8,7 @@
 
 #include "heddle/Abi.h"
 #include "heddle/Arithmetic.h"
+#include "heddle/LaunchUse.h"
 #include "heddle/Status.h"
 
 #include <cstddef>
@@ -233,6 +234,8 @@ public:
   virtual void copy(std::span<const CopiedRows> list) = 0;
   /// Returns the current time of the clock of launches, in seconds.
   virtual double now() const = 0;
+  /// Returns what the stream has passed to its driver so far.
+  virtual LaunchUse launchUse() const = 0;
 
 protected:
   using ErasedTask = void (*)(void *argument, int lane);

@@ -229,6 +229,7 @@ int64_t Generator::running() const { return state->search.running(); }
 int64_t Generator::sharedTokens() const { return state->search.sharedTokens(); }
 SelectionUse Generator::selectionUse() const { return state->search.selectionUse(); }
 StepUse Generator::stepUse() const { return state->search.stepUse(); }
+GenerationLaunches Generator::launches() const { return state->decoder->launches(); }
 CacheUse Generator::cacheUse() const { return state->decoder->cacheUse(); }
 
 Result<std::vector<std::vector<float>>> Generator::score(std::span<const ScoringRequest> requests) {

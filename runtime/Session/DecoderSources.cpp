@@ -172,10 +172,15 @@ Status PagedDecoder::runEncode(std::span<const SourceId> found) {
   }
   memoryRows.view.offsets = nullptr;
   memoryRows.view.segmentOf = nullptr;
-  return executor->run({.plan = *plan->second,
-                        .batch = batch,
-                        .firstCost = encoder.firstCost,
-                        .caches = encoder.caches});
+  const LaunchUse before = executor->deviceStream().launchUse();
+  const Status status = executor->run({.plan = *plan->second,
+                                       .batch = batch,
+                                       .firstCost = encoder.firstCost,
+                                       .caches = encoder.caches});
+  ++encoded.encodings;
+  encoded.ofEncodings += executor->deviceStream().launchUse();
+  encoded.ofEncodings -= before;
+  return status;
 }
 
 void PagedDecoder::release(SourceId id) {

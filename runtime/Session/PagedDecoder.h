@@ -101,6 +101,15 @@ public:
             budget.bound};
   }
 
+  /// Returns what the decoder has told the device; all users of its executor count as steps.
+  GenerationLaunches launches() const {
+    GenerationLaunches all = encoded;
+    all.steps = static_cast<int64_t>(stepNumber);
+    all.ofSteps = executor->deviceStream().launchUse();
+    all.ofSteps -= all.ofEncodings;
+    return all;
+  }
+
   const Model &model() const { return loaded; }
   /// Returns the executor, which has the costs of all its users' dispatches.
   Executor &costs() const { return *executor; }
@@ -310,6 +319,8 @@ private:
   /// Plans of "encode", by the requested outputs.
   std::vector<std::pair<std::vector<bool>, std::unique_ptr<Plan>>> encodePlans;
   uint64_t stepNumber = 0;
+  /// The encodings so far; nothing of steps.
+  GenerationLaunches encoded;
   uint64_t lives = 0;
   /// The last steps that have begun; at most two are under way.
   std::array<BegunStep, 2> begun;

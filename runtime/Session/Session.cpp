@@ -169,4 +169,6 @@ std::vector<DispatchRun> Session::trace() const {
 
 void Session::resetProfile() { state->executor->resetCosts(); }
 
+LaunchUse Session::launchUse() const { return state->executor->deviceStream().launchUse(); }
+
 } // namespace heddle

@@ -97,6 +97,8 @@ public:
   double now() const override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();
   }
+  /// Launches are calls of functions, and nothing is copied: there is no driver.
+  LaunchUse launchUse() const override { return {}; }
 
 protected:
   Result<StartedRun> startErased(int count, ErasedTask task, void *argument) override;

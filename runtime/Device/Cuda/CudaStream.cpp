@@ -83,6 +83,7 @@ public:
   double now() const override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch).count();
   }
+  LaunchUse launchUse() const override { return use; }
 
 protected:
   Result<StartedRun> startErased(int count, ErasedTask task, void *argument) override;
@@ -155,6 +156,8 @@ private:
   DeviceMemory rounded;
   // The launches since the last wait or the end of a run.
   LaunchedKernels launched;
+  // All that the driver has been told.
+  LaunchUse use;
   // The last two runs, by their numbers, and the number of the last one.
   std::array<Mark, 2> marks;
   StartedRun lastStarted{};
@@ -234,6 +237,7 @@ void CudaStream::send(int) {
   const CudaContext::Current current(*context, this);
   if (keep(context->callFor("what kernels read", driver.cuMemcpyHtoDAsync_v2, sendTo,
                             static_cast<const void *>(staged), sendBytes, stream))) {
+    ++use.copiesToDevice;
     keep(staging.used(*context, stream));
   }
 }
@@ -254,7 +258,11 @@ FetchedRows CudaStream::tellFetch(PinnedMemory &to, const std::byte *from, uint6
       isDense ? context->callFor(what, driver.cuMemcpyDtoHAsync_v2, static_cast<void *>(to.data()),
                                  addressOf(from), rows * rowBytes, stream)
               : context->callFor(what, driver.cuMemcpy2DAsync_v2, &copied, stream));
-  return isTold ? FetchedRows{to.data(), rowBytes} : FetchedRows{nullptr, 0};
+  if (!isTold) {
+    return {nullptr, 0};
+  }
+  ++use.copiesToHost;
+  return {to.data(), rowBytes};
 }
 
 FetchedRows CudaStream::fetchRows(int, const std::byte *from, uint64_t rows, uint64_t rowBytes,
@@ -307,9 +315,13 @@ void CudaStream::copy(std::span<const CopiedRows> list) {
     return;
   }
   for (const CopiedRows &rows : list) {
-    if (rows.rows != 0 && rows.rowBytes != 0 && !keep(copyRows(rows))) {
+    if (rows.rows == 0 || rows.rowBytes == 0) {
+      continue;
+    }
+    if (!keep(copyRows(rows))) {
       return;
     }
+    ++use.copiesWithin;
   }
 }
 
@@ -388,6 +400,7 @@ Status CudaStream::tellRecords(uint64_t bytes) {
   HEDDLE_TRY(context->callFor("launches", driver.cuMemcpyHtoDAsync_v2,
                               addressOf(recordMemory.data()), static_cast<const void *>(pinned),
                               bytes, stream));
+  ++use.copiesToDevice;
   return recordRing.used(*context, stream);
 }
 
@@ -418,10 +431,12 @@ Status CudaStream::tellAll() {
 /// memory for its graph.
 Status CudaStream::tellSequence() {
   const auto capture = [&] {
-    const LaunchedKernels before = launched;
+    const LaunchedKernels launchedBefore = launched;
+    const LaunchUse useBefore = use;
     const Status told = tellAll();
     // The kernels are captured, and do not run.
-    launched = before;
+    launched = launchedBefore;
+    use = useBefore;
     return told;
   };
   HEDDLE_ASSIGN(void *const graph, graphs.graphOf(recorded, *context, stream, capture));
@@ -432,6 +447,8 @@ Status CudaStream::tellSequence() {
   HEDDLE_TRY(context->callFor([&] { return "a graph of " + kernels.text(); }, driver.cuGraphLaunch,
                               graph, stream));
   launched.add(kernels);
+  ++use.graphs;
+  use.kernelsOfGraphs += static_cast<int64_t>(kernels.count);
   return {};
 }
 
@@ -461,6 +478,7 @@ Status CudaStream::tellKernel(const CudaKernel &kernel, unsigned blocks, uint64_
                               kernel.threads, 1U, 1U, kernel.shared, stream, parameters,
                               static_cast<void **>(nullptr)));
   launched.add({1, &kernel, &kernel});
+  ++use.kernels;
   return {};
 }
 
@@ -494,6 +512,7 @@ std::string CudaStream::text() const {
 /// Waits for all work of the stream.
 Status CudaStream::wait() {
   HEDDLE_TRY(context->call(driver.cuStreamSynchronize, stream));
+  ++use.waits;
   launched = {};
   for (Mark &mark : marks) {
     mark.launched = {};
@@ -556,6 +575,7 @@ Status CudaStream::finish(StartedRun run) {
   const CudaContext::Current current(*context, this);
   Status status = context->call(driver.cuEventSynchronize, mark.event);
   if (status.ok()) {
+    ++use.waits;
     mark.launched = {};
     status = readTimes();
   }

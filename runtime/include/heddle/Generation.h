@@ -337,6 +337,8 @@ public:
   SelectionUse selectionUse() const;
   /// Returns how the steps of the searches so far followed each other.
   StepUse stepUse() const;
+  /// Returns what generation and scoring so far have told a device, with or without a profile.
+  GenerationLaunches launches() const;
   /// Returns the current memory use of the cache.
   CacheUse cacheUse() const;
 

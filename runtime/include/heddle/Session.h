@@ -29,6 +29,7 @@
 #include "heddle/AttentionKind.h"
 #include "heddle/ElementType.h"
 #include "heddle/Export.h"
+#include "heddle/LaunchUse.h"
 #include "heddle/Problem.h"
 #include "heddle/RowSpace.h"
 #include "heddle/Status.h"
@@ -443,6 +444,8 @@ public:
   /// SessionOptions::traceRuns.
   std::vector<DispatchRun> trace() const;
   void resetProfile();
+  /// Returns what the runs so far have told a device, with or without a profile.
+  LaunchUse launchUse() const;
 
 private:
   struct HEDDLE_LOCAL State;

@@ -42,16 +42,49 @@ static std::string withoutContexts(const std::string &journal) {
   return text;
 }
 
+/// Returns what a stream should have counted during a journal.
+static LaunchUse useIn(const std::string &journal) {
+  const auto is = [](const std::string &line, const char *function) {
+    return line.starts_with(function);
+  };
+  LaunchUse use;
+  std::string before;
+  std::istringstream lines(withoutContexts(journal));
+  for (std::string line; std::getline(lines, line); before = line) {
+    if (is(line, "cuGraphLaunch(")) {
+      ++use.graphs;
+      use.kernelsOfGraphs += std::stol(line.substr(line.find('(') + 1));
+    }
+    use.kernels += is(line, "cuLaunchKernel(");
+    use.copiesToDevice += is(line, "cuMemcpyHtoD");
+    use.copiesToHost += is(line, "cuMemcpyDtoH");
+    use.copiesWithin += is(line, "cuMemcpyDtoD");
+    use.waits += is(line, "cuStreamSynchronize(") || is(line, "cuEventSynchronize(");
+    // That wait was for the memory that the copy reads.
+    use.waits -= is(line, "cuMemcpyHtoD") && is(before, "cuEventSynchronize(");
+  }
+  return use;
+}
+
 /// Records the fifth step of a hypothesis, of one token. The first ones create events, allocate
 /// pinned memory, and make graphs of repeated launches.
 static void recordFifthStep(PagedDecoder &decoder, Recorder &recorder) {
   const HypothesisId hypothesis = *decoder.start(encodeOne(decoder, {4, 5, 6}));
   const Tokens tokens = {1};
   const Extension extension{hypothesis, tokens};
+  GenerationLaunches before;
   for (int step = 0; step < 5; ++step) {
+    before = decoder.launches();
     EmulatedGpu::get().record();
     ASSERT_EQ(decoder.decode({&extension, 1}, recorder).message(), "");
   }
+  const GenerationLaunches after = decoder.launches();
+  EXPECT_EQ(after.encodings, 1);
+  EXPECT_EQ(after.ofEncodings, before.ofEncodings);
+  EXPECT_EQ(after.steps, 5);
+  LaunchUse counted = after.ofSteps;
+  counted -= before.ofSteps;
+  EXPECT_EQ(counted, useIn(EmulatedGpu::get().journal()));
 }
 
 TEST_F(Journal, OfAStep) {
@@ -235,6 +268,72 @@ TEST_F(Journal, AGraphServesFewerRows) {
     EXPECT_EQ(journal.find("cuStreamBeginCapture"), std::string::npos) << journal;
     EXPECT_EQ(journal.find("cuLaunchKernel(embed"), std::string::npos) << journal;
   }
+}
+
+TEST_F(Journal, OfAnEncoding) {
+  ASSERT_NO_FATAL_FAILURE(open(generatingModel()));
+  for (int64_t count = 1; count < 4; ++count) {
+    EmulatedGpu::get().record();
+    const LaunchUse before = decoder->launches().ofEncodings;
+    encodeOne(*decoder, {4, 5, 6});
+    LaunchUse counted = decoder->launches().ofEncodings;
+    counted -= before;
+    EXPECT_EQ(counted, useIn(EmulatedGpu::get().journal()));
+    EXPECT_GT(counted.kernels, 0);
+    EXPECT_EQ(decoder->launches().encodings, count);
+    EXPECT_EQ(decoder->launches().ofSteps, LaunchUse());
+  }
+}
+
+/// Recording a graph launches nothing.
+TEST_F(Journal, OfARecordedGraph) {
+  ASSERT_NO_FATAL_FAILURE(open(selectingModel()));
+  const HypothesisId hypothesis = *decoder->start(encodeOne(*decoder, {4, 5, 6}));
+  const Tokens tokens = {1};
+  const Extension extension{hypothesis, tokens};
+  SelectionRecorder recorder;
+  for (int step = 0; step < 3; ++step) {
+    const LaunchUse before = decoder->launches().ofSteps;
+    EmulatedGpu::get().record();
+    ASSERT_EQ(decoder->decode({&extension, 1}, recorder).message(), "");
+    LaunchUse counted = decoder->launches().ofSteps;
+    counted -= before;
+    const std::string journal = EmulatedGpu::get().journal();
+    // The second step records the graph that it launches.
+    EXPECT_EQ(journal.find("cuStreamBeginCapture") != std::string::npos, step == 1);
+    EXPECT_EQ(counted.graphs, step == 0 ? 0 : 1);
+    EXPECT_EQ(counted.kernels, step == 0 ? 8 : 0);
+    EXPECT_EQ(counted.kernelsOfGraphs, step == 0 ? 0 : 8);
+  }
+}
+
+TEST_F(Journal, OfARun) {
+  const Result<Model> model = loadOn("cuda", withDevice(fixture::model()), "embed.so");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Result<Session> session = Session::create(*model);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  EXPECT_EQ(session->launchUse(), LaunchUse());
+  LaunchUse last;
+  for (int run = 0; run < 4; ++run) {
+    const LaunchUse before = session->launchUse();
+    EmulatedGpu::get().record();
+    ASSERT_TRUE(embedTwo(*session).ok());
+    last = session->launchUse();
+    last -= before;
+  }
+  EXPECT_EQ(last, useIn(EmulatedGpu::get().journal()));
+  EXPECT_GT(last.kernels + last.kernelsOfGraphs, 0);
+  EXPECT_GT(last.waits, 0);
+}
+
+/// On a processor nothing is launched through a driver.
+TEST_F(Journal, OfAProcessorIsEmpty) {
+  const Result<Model> model = loadOn("cpu", withDevice(fixture::model()), "embed.so");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  Result<Session> session = Session::create(*model);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  ASSERT_TRUE(embedTwo(*session).ok());
+  EXPECT_EQ(session->launchUse(), LaunchUse());
 }
 
 TEST_F(Journal, OfBlocksThatWorkTogether) {
