@@ -8,6 +8,7 @@
 #include "runtime/Tools/Bench/Arrivals.h"
 #include "runtime/Tools/Lines/LineFormats.h"
 #include "runtime/Tools/Lines/OutputStream.h"
+#include "runtime/Tools/Measure/CountedLaunches.h"
 #include "runtime/Tools/Measure/MachineRoof.h"
 #include "runtime/Tools/Measure/Workload.h"
 #include "runtime/Tools/Models/ModelEntries.h"
@@ -200,10 +201,23 @@ static void addPrecision(Json &line, const Model &model) {
   line["cache_precision"] = model.cachePrecision();
 }
 
+/// Adds what the last run told a device, unless it was told nothing.
+static void addLaunches(Json &line, const std::vector<CountedLaunches> &launches) {
+  if (Json record = launchesRecord(launches); !record.empty()) {
+    line["launches"] = std::move(record);
+  }
+}
+
 static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
   Work work = makeWork(bench, shape);
-  HEDDLE_ASSIGN(const RunTimes times,
-                timeWork([&] { return runOnce(bench, session, work); }, bench.options.runs));
+  LaunchUse before;
+  const auto run = [&] {
+    before = session.launchUse();
+    return runOnce(bench, session, work);
+  };
+  HEDDLE_ASSIGN(const RunTimes times, timeWork(run, bench.options.runs));
+  LaunchUse launches = session.launchUse();
+  launches -= before;
   bench.note.add(shape.name, times);
   const double seconds = times.median;
   // Created only now: its threads must not exist during the timing.
@@ -222,6 +236,7 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
                {"tokens_per_s", rounded(tokens / seconds, 1)},
                {"gflops", rounded(rate, 1)}};
   line["fraction_of_peak"] = fraction;
+  addLaunches(line, countedLaunches(1, launches));
   addPrecision(line, bench.model);
   line["isa"] = bench.model.isa();
   HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));
@@ -287,7 +302,9 @@ static Status benchCases(const Model &model, const BenchOptions &options, Spread
       HEDDLE_TRY(checkArrivals(work, options, each));
     }
     const std::vector<int32_t> shortlist = makeShortlist(options.shortlist, work.vocabulary);
+    GenerationLaunches before;
     const auto run = [&] {
+      before = work.generator.launches();
       if (session.sharePrefixes) {
         // The cache still holds the prompts of earlier runs.
         work.sources = randomSources(work.random, each.batch, options.sourceLength,
@@ -311,6 +328,8 @@ static Status benchCases(const Model &model, const BenchOptions &options, Spread
       line["steps_ahead"] = use.ahead;
       line["steps_waited"] = use.reasons;
     }
+    addLaunches(
+        line, launchesBetween(countedLaunches(before), countedLaunches(work.generator.launches())));
     addPrecision(line, model);
     line["isa"] = model.isa();
     HEDDLE_TRY(lines.write(line.dump() + "\n"));

@@ -36,8 +36,10 @@ Result<MeasuredWork> measureWork(ProfileWork &work, const ProfileOptions &option
   const MachineRoof before = measureRoof(work.profile(), peak, device);
   std::vector<double> seconds;
   std::vector<std::vector<DispatchProfile>> profiles;
+  std::vector<CountedLaunches> launchesBefore;
   for (int64_t run = 0; run < options.runs; ++run) {
     work.resetProfile();
+    launchesBefore = work.launches();
     const auto begin = std::chrono::steady_clock::now();
     HEDDLE_TRY(work.run());
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
@@ -45,6 +47,7 @@ Result<MeasuredWork> measureWork(ProfileWork &work, const ProfileOptions &option
     profiles.push_back(work.profile());
     HEDDLE_TRY(goOn());
   }
+  const std::vector<CountedLaunches> launches = launchesBetween(launchesBefore, work.launches());
   const std::vector<DispatchProfile> profile = medianProfile(profiles);
   const double peakAfter = device.peak();
   const MachineRoof after = measureRoof(profile, peakAfter, device);
@@ -56,6 +59,7 @@ Result<MeasuredWork> measureWork(ProfileWork &work, const ProfileOptions &option
   measured.roof = higherOf(before, after);
   measured.rows = profileRows(profile, options.by, device.lanes(), measured.roof);
   measured.selection = work.selection();
+  measured.launches = launches;
   return measured;
 }
 
@@ -100,6 +104,7 @@ Json recordOf(const MeasuredWork &measured) {
           {"disturbed", isDisturbed(measured.peaks[0], measured.peaks[1])},
           {"entries", entriesRecord(measured.roof)},
           {"selection", std::move(selection)},
+          {"launches", launchesRecord(measured.launches)},
           {"rows", std::move(rows)}};
 }
 

@@ -29,6 +29,8 @@ struct MeasuredWork {
   std::vector<ProfileRow> rows = {};
   /// How a GPU selected tokens, in all runs.
   SelectionUse selection = {};
+  /// What the last run told the device. Its launches are timed, so none of them are a graph.
+  std::vector<CountedLaunches> launches = {};
 
   /// Returns the wall time outside all dispatches: the search, waiting for other threads, copies.
   double outside() const;

@@ -119,6 +119,7 @@ static std::string table(const MeasuredWork &measured) {
     }
   }
   text += selectionText(measured.selection);
+  text += launchesText(measured.launches);
   text += fmt::format("{:>7}{:>11}{:>9}{:>10}{:>8}{:>14}  {:<8}{:<44} {}\n", "share", "ms", "calls",
                       "GFLOP/s", "GB/s", "of the roof", entries.size() > 1 ? "entry" : "", "kernel",
                       "name");

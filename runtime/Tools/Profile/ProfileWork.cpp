@@ -48,11 +48,15 @@ public:
       HEDDLE_TRY(session.run(entry.name, batch.lengths, {&given, 1}, {&wanted, 1}, batch.widths)
                      .annotate(name));
     }
+    ++runs;
     return {};
   }
   std::vector<DispatchProfile> profile() const override { return session.profile(); }
   std::vector<DispatchRun> trace() const override { return session.trace(); }
   void resetProfile() override { session.resetProfile(); }
+  std::vector<CountedLaunches> launches() const override {
+    return countedLaunches(runs, session.launchUse());
+  }
 
 private:
   struct Batch {
@@ -68,6 +72,7 @@ private:
   const PortInfo &output;
   std::vector<Batch> batches;
   std::vector<float> result;
+  int64_t runs = 0;
 };
 
 /// Generation from all sources at once.
@@ -100,6 +105,9 @@ public:
   std::vector<DispatchRun> trace() const override { return generator.trace(); }
   void resetProfile() override { generator.resetProfile(); }
   SelectionUse selection() const override { return generator.selectionUse(); }
+  std::vector<CountedLaunches> launches() const override {
+    return countedLaunches(generator.launches());
+  }
 
 private:
   std::string name;

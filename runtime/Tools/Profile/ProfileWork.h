@@ -8,6 +8,7 @@
 #include "heddle/Generation.h"
 #include "heddle/Session.h"
 #include "runtime/Tools/Commands.h"
+#include "runtime/Tools/Measure/CountedLaunches.h"
 
 #include <memory>
 #include <span>
@@ -32,6 +33,8 @@ public:
   virtual void resetProfile() = 0;
   /// Returns how the logits of all runs were used; empty if nothing is generated.
   virtual SelectionUse selection() const { return {}; }
+  /// Returns what all runs have told the device.
+  virtual std::vector<CountedLaunches> launches() const = 0;
 };
 
 /// The number of dispatch runs that a trace records for each thread.
