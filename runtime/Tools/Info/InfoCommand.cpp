@@ -120,7 +120,15 @@ static std::string entryText(const Json &entry) {
                           each["keys"].dump());
     }
   }
-  return text + "\n";
+  text += "\n";
+  if (entry.contains("kernels_of_pass")) {
+    for (const auto &[target, kernels] : entry["kernels_of_pass"].items()) {
+      const std::string least = kernels["least"].dump(), most = kernels["most"].dump();
+      text += fmt::format("  launches {}{} kernels for all outputs on {}\n", least,
+                          least == most ? "" : " to " + most, target);
+    }
+  }
+  return text;
 }
 
 static std::string tokenizerText(const Json &tokenizer) {

@@ -10,6 +10,7 @@
 #include "heddle/Session.h"
 #include "runtime/Artifact/Artifact.h"
 #include "runtime/Device/Device.h"
+#include "runtime/Session/Plan.h"
 
 #include <algorithm>
 
@@ -185,6 +186,43 @@ static Json describeEntry(const EntryInfo &entry) {
   for (const EntryInfo::BoundedKeys &each : entry.bounded) {
     described["flops_per_token_and_bounded_key"].push_back(
         {{"keys", each.keys}, {"flops", each.flopsPerTokenAndKey}});
+  }
+  return described;
+}
+
+/// Returns the fewest and the most kernels that a pass through all outputs of an entry launches, by
+/// target with images. Null if there is no such target, or if the number depends on more than the
+/// sizes of a batch: of a decoder on the searches, of loops on the number of steps.
+static Json describeKernels(const manifest::Manifest &model, const manifest::Entry &entry,
+                            const EntryInfo &info) {
+  const bool isOfSteps = std::any_of(info.caches.begin(), info.caches.end(),
+                                     [](const CacheInfo &cache) { return !cache.written; });
+  if (isOfSteps || (entry.loops() != nullptr && entry.loops()->size() != 0)) {
+    return {};
+  }
+  std::vector<bool> outputs(entry.outputs()->size(), false);
+  std::fill_n(outputs.begin(), info.outputs.size(), true);
+  const std::vector<bool> runs = dispatchesFor(entry, {outputs, /*caches=*/true});
+  Json described;
+  for (uint32_t target = 0; target < model.targets()->size(); ++target) {
+    int64_t least = 0, most = 0;
+    bool hasShapes = true;
+    for (uint32_t i = 0; i < runs.size(); ++i) {
+      if (!runs[i]) {
+        continue;
+      }
+      const manifest::Dispatch &dispatch = *entry.dispatches()->Get(i);
+      const manifest::LaunchShape &shape =
+          *model.kernels()->Get(dispatch.kernel())->launches()->Get(target);
+      hasShapes = hasShapes && shape.unit() != manifest::LaunchUnit::None;
+      const bool isFinished = dispatch.finish_kernel() >= 0;
+      least += isFinished ? 2 : 1;
+      // What merges sections takes the place of what finishes rows; what rounds rows comes before.
+      most += (isFinished || shape.section_keys() != 0 ? 2 : 1) + (shape.rounded_from() != 0);
+    }
+    if (hasShapes) {
+      described[model.targets()->Get(target)->str()] = {{"least", least}, {"most", most}};
+    }
   }
   return described;
 }
@@ -411,7 +449,13 @@ static Json describeModel(const Model &model, const manifest::Manifest &manifest
   described["producer"] = model.producer();
   described["entries"] = Json::array();
   for (const EntryInfo &entry : model.entries()) {
-    described["entries"].push_back(describeEntry(entry));
+    Json &list = described["entries"];
+    const auto number = static_cast<uint32_t>(list.size());
+    list.push_back(describeEntry(entry));
+    const Json kernels = describeKernels(manifest, *manifest.entries()->Get(number), entry);
+    if (!kernels.is_null()) {
+      list.back()["kernels_of_pass"] = kernels;
+    }
   }
   described["report_summary"] = model.reportSummary();
   return described;

@@ -92,6 +92,62 @@ TEST_F(DeviceLaunches, OfBenchAreThoseOfTheJournal) {
   }
 }
 
+/// Info says what a pass launches where that is known without running it.
+TEST_F(DeviceLaunches, AreInInfo) {
+  const std::string model = write(fixture::selectingModel(), "model.so");
+  const json bench = json::parse(generate(model, "bench", "cuda", "3").output)["launches"];
+  for (const json &entry : json::parse(heddle({"info", model, "--json"}).output)["entries"]) {
+    SCOPED_TRACE(entry["name"]);
+    // The kernels of a step depend on its searches.
+    EXPECT_EQ(entry.contains("kernels_of_pass"), entry["name"] != "decode");
+    if (entry["name"] == "encode") {
+      EXPECT_EQ(entry["kernels_of_pass"].size(), 1U) << "only GPUs launch kernels";
+      EXPECT_EQ(entry["kernels_of_pass"]["sm_80"]["least"],
+                bench["encoding"]["kernels_of_graphs"].get<int>() +
+                    bench["encoding"]["kernels"].get<int>());
+      EXPECT_EQ(entry["kernels_of_pass"]["sm_80"]["most"],
+                entry["kernels_of_pass"]["sm_80"]["least"]);
+      EXPECT_NE(heddle({"info", model})
+                    .output.find("\n  launches " +
+                                 entry["kernels_of_pass"]["sm_80"]["least"].dump() +
+                                 " kernels for all outputs on sm_80\n"),
+                std::string::npos);
+    }
+  }
+}
+
+/// Long sequences have sections, which a kernel of its own merges; and kernels round rows first.
+TEST_F(DeviceLaunches, AreARangeInInfoIfTheyDependOnTheBatch) {
+  fixture::ModelSpec spec = fixture::withDevice(fixture::model());
+  const std::string path = folder / "ranges.so";
+  ASSERT_EQ(fixture::write(spec, path).message(), "");
+  const auto kernelsOf = [&] {
+    const json info = json::parse(heddle({"info", path, "--json"}).output);
+    return info["entries"][0]["kernels_of_pass"]["sm_80"];
+  };
+  const json before = kernelsOf();
+  EXPECT_EQ(before["least"], before["most"]);
+  ASSERT_EQ(spec.kernels[1].name, "linear");
+  // What finishes rows takes the place of what merges sections, so those are of another kernel.
+  const std::pair<size_t, manifest::LaunchShape> shapes[] = {
+      {0, {manifest::LaunchUnit::Caller, 32, 128, 16, 4, 0, 0}},
+      {1, {manifest::LaunchUnit::Caller, 32, 128, 0, 0, 8, 128}},
+  };
+  const std::vector<fixture::KernelSpec> plain = spec.kernels;
+  for (const auto &[kernel, shape] : shapes) {
+    spec.kernels = plain;
+    spec.kernels[kernel].launches[2] = shape;
+    ASSERT_EQ(fixture::write(spec, path).message(), "");
+    const json after = kernelsOf();
+    EXPECT_EQ(after["least"], before["least"]);
+    EXPECT_GT(after["most"], before["most"]);
+    EXPECT_NE(heddle({"info", path})
+                  .output.find("\n  launches " + after["least"].dump() + " to " +
+                               after["most"].dump() + " kernels for all outputs on sm_80\n"),
+              std::string::npos);
+  }
+}
+
 /// Launches are timed, so that a profile has more calls for the same kernels.
 TEST_F(DeviceLaunches, OfAProfileAreTheSameKernels) {
   const std::string model = write(fixture::selectingModel(), "model.so");
