@@ -166,6 +166,7 @@ Status execute(const EmbedOptions &options) {
     }
     failure = embedder.embed(block, errors);
     if (!failure.ok()) {
+      failure = failure.annotate(placesFrom(block.texts.front().where, block.texts.size()));
       break;
     }
     HEDDLE_TRY(writer.write(block));

@@ -385,7 +385,9 @@ Status GenerateRun::run() {
     if (!generator.idle() && !interrupted()) {
       Result<std::vector<GenerationResult>> step = generator.step();
       if (!step.ok()) {
-        return errors.finish(output, static_cast<int64_t>(written), step.status());
+        const Status lost =
+            step.status().annotate(placesFrom(sources.placeOf(written), pending.size()));
+        return errors.finish(output, static_cast<int64_t>(written), lost);
       }
       if (options.streams()) {
         HEDDLE_TRY(writeEvents());

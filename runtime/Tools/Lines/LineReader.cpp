@@ -31,6 +31,10 @@ static Status cannot(std::string_view action, const std::string &name, int error
 
 static constexpr std::string_view expectedObject = R"(expected an object such as {"text": "..."})";
 
+std::string placesFrom(std::string first, size_t count) {
+  return count == 1 ? first : fmt::format("{} and {} after it", first, count - 1);
+}
+
 bool isBlank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
 
 /// Returns the "text" of a line such as {"text": "..."}. `where` is the name of the line in

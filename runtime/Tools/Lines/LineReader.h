@@ -59,6 +59,10 @@ struct Text {
   }
 };
 
+/// Returns the name in messages of `count` lines that failed together, of which `first` is the
+/// first: "texts.txt:3 and 4 after it". At least one.
+std::string placesFrom(std::string first, size_t count);
+
 /// Returns whether a line has nothing but spaces and tabs.
 bool isBlank(std::string_view line);
 

@@ -6,6 +6,7 @@
 #define HEDDLE_RUNTIME_TOOLS_SCORE_SCOREDBLOCKS_H
 
 #include "heddle/Status.h"
+#include "runtime/Tools/Lines/LineReader.h"
 #include "runtime/Tools/Lines/OutputStream.h"
 #include "runtime/Tools/Lines/Progress.h"
 
@@ -59,8 +60,9 @@ Status readBlock(Run &run, std::vector<typename Run::Item> &block, bool &more) {
 }
 
 /// Sets the scores of every item with a request. If the block cannot be scored, its items are
-/// scored one by one, to attribute the failure to a line.
-template <typename Run> void scoreBlock(Run &run, std::vector<typename Run::Item> &block) {
+/// scored one by one, to attribute the failure to a line. Fails if that is no line's, as when a
+/// device is lost: the block then holds the items before.
+template <typename Run> Status scoreBlock(Run &run, std::vector<typename Run::Item> &block) {
   std::vector<typename Run::Item *> asked;
   std::vector<typename Run::Item::Request> requests;
   for (typename Run::Item &item : block) {
@@ -80,12 +82,18 @@ template <typename Run> void scoreBlock(Run &run, std::vector<typename Run::Item
       asked[i]->scores = std::move(alone->front());
       continue;
     }
+    if (alone.status().code() == StatusCode::Internal) {
+      const Status failure = alone.status().annotate(placesFrom(asked[i]->where, asked.size() - i));
+      block.resize(static_cast<size_t>(asked[i] - block.data()));
+      return failure;
+    }
     asked[i]->status = alone.status().annotate(asked[i]->where);
     if (!run.errors.goOn(asked[i]->status)) {
       block.resize(static_cast<size_t>(asked[i] - block.data()));
-      return;
+      return {};
     }
   }
+  return {};
 }
 
 /// Reads, scores and writes until the input ends, or a failure or a signal ends the run. A run has
@@ -98,7 +106,10 @@ Result<ScoredBlocks> scoreBlocks(Run &run, Progress &progress, std::optional<int
   for (bool more = true; more && !run.errors.stopped() && !interrupted();) {
     std::vector<typename Run::Item> block;
     result.failure = readBlock(run, block, more);
-    scoreBlock(run, block);
+    if (const Status failure = scoreBlock(run, block); !failure.ok()) {
+      result.failure = failure;
+      more = false;
+    }
     HEDDLE_TRY(run.write(block));
     result.written += static_cast<int64_t>(block.size());
     progress.update(result.written, total);

@@ -94,6 +94,11 @@ TEST_F(LineReaderTest, BlocksAreBounded) {
 }
 
 /// The accepted names are checked by the options of a command.
+TEST_F(LineReaderTest, LinesThatFailTogether) {
+  EXPECT_EQ(placesFrom("a.txt:3", 1), "a.txt:3");
+  EXPECT_EQ(placesFrom("a.txt:3", 5), "a.txt:3 and 4 after it");
+}
+
 TEST_F(LineReaderTest, OnlyJsonlHasObjects) {
   const std::string line = R"({"text": "x"})";
   EXPECT_EQ(textsOf("a.jsonl", line), "<x>");
