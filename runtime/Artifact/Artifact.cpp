@@ -161,6 +161,10 @@ Artifact::load(const std::string &path, const ArtifactOptions &options,
         break;
       }
     }
+    if (!status.ok() && !options.noGpu.empty() && artifact->model->images() != nullptr) {
+      status = Status(status.code(), fmt::format("{}; {}", status.message(), options.noGpu),
+                      __FILE_NAME__, __LINE__);
+    }
     HEDDLE_TRY_WITH(status, path);
     HEDDLE_ASSIGN(const ElfFile elf, ElfFile::parse(artifact->file.bytes()));
     Result<std::unique_ptr<DeviceProgram>> program = artifact->chosen->load(

@@ -28,6 +28,9 @@ struct ArtifactOptions {
   std::string isa;
   bool verifyWeights = false;
   bool describeOnly = false;
+  /// Not one of them: why there is no GPU among the devices, for the message to those whose file
+  /// has code for one. Empty if none was looked for.
+  std::string noGpu = {};
 };
 
 /// A loaded file. Immutable; may be used by any number of threads.

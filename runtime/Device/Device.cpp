@@ -42,8 +42,12 @@ static int gpuNumber(std::string_view digits) {
   return isNumber && number >= 0 && number <= mostGpus ? number : -1;
 }
 
-Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name) {
+Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name,
+                                                         std::string *missing) {
   std::vector<std::shared_ptr<Device>> devices;
+  if (missing != nullptr) {
+    missing->clear();
+  }
   if (name.empty() || name == "cpu") {
     devices.push_back(hostDevice());
     return devices;
@@ -61,6 +65,8 @@ Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name) 
     devices.push_back(*std::move(gpu));
   } else if (!isAutomatic) {
     return gpu.status().annotate(fmt::format("device {}", quote(name)));
+  } else if (missing != nullptr) {
+    *missing = gpu.status().message();
   }
   if (isAutomatic) {
     devices.push_back(hostDevice());

@@ -291,8 +291,10 @@ std::shared_ptr<Device> hostDevice();
 
 /// Returns the devices that a name stands for, in order of preference: "cpu" (or empty), "cuda"
 /// (the first GPU), "cuda:N", or "auto", which stands for the first GPU, if one can be opened, and
-/// then the CPU. Fails, naming what was looked for, if there is no such device.
-Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name);
+/// then the CPU. Fails, naming what was looked for, if there is no such device. `missing`, unless
+/// null, is set to the reason why "auto" does not stand for a GPU, and to nothing otherwise.
+Result<std::vector<std::shared_ptr<Device>>> openDevices(std::string_view name,
+                                                         std::string *missing = nullptr);
 
 /// A device that may or may not be available.
 struct DeviceInfo {

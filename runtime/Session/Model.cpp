@@ -228,12 +228,14 @@ Result<Model> Model::load(const std::string &path, const ModelOptions &options) 
   return withoutExceptions([&]() -> Result<Model> {
     auto state = std::make_shared<State>();
     std::vector<std::shared_ptr<Device>> devices;
+    std::string noGpu;
     if (!options.describeOnly) {
-      HEDDLE_ASSIGN(devices, openDevices(options.device));
+      HEDDLE_ASSIGN(devices, openDevices(options.device, &noGpu));
     }
-    HEDDLE_ASSIGN(
-        state->artifact,
-        Artifact::load(path, {options.isa, options.verifyWeights, options.describeOnly}, devices));
+    HEDDLE_ASSIGN(state->artifact,
+                  Artifact::load(path,
+                                 {options.isa, options.verifyWeights, options.describeOnly, noGpu},
+                                 devices));
     const manifest::Manifest &model = state->artifact->manifest();
     if (const manifest::Tokenizer *const table = model.tokenizer()) {
       Result<Tokenizer> tokenizer = Tokenizer::load(table);

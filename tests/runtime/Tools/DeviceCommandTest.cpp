@@ -65,6 +65,50 @@ TEST_F(DeviceCommand, TakesTheCpuIfAskedTo) {
   EXPECT_EQ(outcome.output, embed("auto", withGpu()).output);
 }
 
+// What a user sees who expects a GPU here: why there is none.
+TEST_F(DeviceCommand, SaysWhyAutoHasNoGpu) {
+  fixture::ModelSpec spec = fixture::withDevice(fixture::model());
+  spec.targets.erase(spec.targets.begin(), spec.targets.end() - 1);
+  for (fixture::KernelSpec &kernel : spec.kernels) {
+    kernel.symbols.erase(kernel.symbols.begin(), kernel.symbols.end() - 1);
+    kernel.launches.erase(kernel.launches.begin(), kernel.launches.end() - 1);
+  }
+  fixture::setImages(spec, {{manifest::ImageKind::Host, fixture::emulatedImage()}});
+  const std::string path = folder / "gpu-only.so";
+  ASSERT_EQ(fixture::write(spec, path).message(), "");
+  const auto embedOnly = [&](const ProcessOptions &options) {
+    return runHeddle({"embed", path, "--input", folder / "texts.txt", "--device", "auto"}, options);
+  };
+  const Outcome without = embedOnly(withoutGpu());
+  EXPECT_EQ(without.code, 1);
+  const std::string start =
+      "heddle: " + path + ": no target that this CPU can run: the file has sm_80, this CPU runs ";
+  EXPECT_TRUE(without.error.starts_with(start)) << without.error;
+  EXPECT_NE(without.error.find(std::string("; ") + noDriver), std::string::npos) << without.error;
+  EXPECT_NE(without.error.find(folder / "libcuda.so.1"), std::string::npos) << without.error;
+  EXPECT_EQ(embedOnly(withGpu()).code, 0);
+  // --isa may ask for the GPU's code too.
+  const Outcome asked = runHeddle(
+      {"embed", model, "--input", folder / "texts.txt", "--device", "auto", "--isa", "sm_80"},
+      withoutGpu());
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_NE(asked.error.find("this CPU cannot run target sm_80, it can run "), std::string::npos)
+      << asked.error;
+  EXPECT_NE(asked.error.find(std::string("; ") + noDriver), std::string::npos) << asked.error;
+}
+
+// Without code for GPUs, none is missing.
+TEST_F(DeviceCommand, MissesNoGpuForOtherModels) {
+  const std::string path = folder / "plain.so";
+  ASSERT_EQ(fixture::write(fixture::model(), path).message(), "");
+  const Outcome outcome = runHeddle(
+      {"embed", path, "--input", folder / "texts.txt", "--device", "auto", "--isa", "sm_80"},
+      withoutGpu());
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.error.find("no code for target \"sm_80\""), std::string::npos) << outcome.error;
+  EXPECT_EQ(outcome.error.find("libcuda"), std::string::npos) << outcome.error;
+}
+
 TEST_F(DeviceCommand, RefusesOtherNames) {
   const Outcome outcome = embed("gpu", withGpu());
   EXPECT_EQ(outcome.code, 2);
