@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 using namespace mlir;
 
@@ -109,6 +110,7 @@ static Status resolveTargets(const CompileRequest &request, PipelineOptions &opt
   const std::vector<std::string> defaults = defaultTargets(options);
   const std::vector<std::string> &texts = request.targets.empty() ? defaults : request.targets;
   std::map<StringRef, TargetDescription> asked;
+  std::set<StringRef> named;
   for (const std::string &text : texts) {
     HEDDLE_ASSIGN(const TargetDescription target, resolveTarget(text, defaults));
     const TargetDescription &known = asked.try_emplace(target.name, target).first->second;
@@ -116,6 +118,11 @@ static Status resolveTargets(const CompileRequest &request, PipelineOptions &opt
       return wrong("target " + quote(target.name.str()) + " is asked for with panels of " +
                    llvm::Twine(known.panelColumns) + " and of " + llvm::Twine(target.panelColumns) +
                    " columns, expected one width");
+    }
+    // "native" may stand for a target that is named too: the list then suits several machines.
+    if (!named.insert(StringRef(text).split(':').first).second) {
+      return wrong(llvm::Twine(request.names.targets) + " names the target " +
+                   quote(StringRef(text).split(':').first.str()) + " twice, expected each once");
     }
   }
   // Orders targets by capability, without duplicates.

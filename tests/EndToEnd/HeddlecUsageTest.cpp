@@ -89,6 +89,12 @@ const std::vector<UsageCase> usageCases = {
     {"AssemblerWithoutGpu",
      {"m", "-o", "x.so", "--target=x86-64-v3", "--ptxas=ptxas"},
      "--ptxas is for kernels of GPUs, got targets x86-64-v3"},
+    {"TargetTwice",
+     {"m", "-o", "x.so", "--target=x86-64-v4,x86-64-v3,x86-64-v4"},
+     "--target names the target \"x86-64-v4\" twice, expected each once"},
+    {"GpuTwice",
+     {"m", "-o", "x.so", "--target=sm_80,sm_80"},
+     "--target names the target \"sm_80\" twice, expected each once"},
     {"Tf32WithoutGpu",
      {"m", "-o", "x.so", "--target=x86-64-v3,x86-64-v4", "--precision=tf32"},
      "precision \"tf32\" is of products on GPUs, expected a target of one among --target, such as "
@@ -261,7 +267,9 @@ TEST_F(HeddlecTest, TargetsComeInOneOrder) {
   EXPECT_EQ(targetsOf(compileByDefault(tiny, {"--precision=int4"})), "x86-64-v3 x86-64-v4-vnni");
   EXPECT_EQ(targetsOf(compileByDefault(tiny, {"--precision=bf16"})),
             "x86-64-v3 x86-64-v4-bf16 x86-64-v4-amx");
-  EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v4,x86-64-v3,x86-64-v4"})),
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v4,x86-64-v3"})), "x86-64-v3 x86-64-v4");
+  // Whatever this machine is, it has one of both.
+  EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=native,x86-64-v4,x86-64-v3"})),
             "x86-64-v3 x86-64-v4");
   EXPECT_EQ(targetsOf(compileModel(tiny, {"--target=x86-64-v3"})), "x86-64-v3");
 }
