@@ -254,6 +254,16 @@ static Status resolvePhases(Task &task) {
   return request.keep.empty() ? Status() : isDone(names.keep, Phase::Dataflow);
 }
 
+/// Rejects an option that only changes a binary if none is made.
+static Status needsBinary(const Task &task, std::string_view option) {
+  if (task.last == Phase::SharedObject) {
+    return {};
+  }
+  return wrong(llvm::Twine(option) + " is for a binary, expected " +
+               llvm::Twine(task.request.names.output) + " and all phases, got " +
+               llvm::Twine(phaseName(task.last)) + " as the last one");
+}
+
 /// Checks calibration, which chooses codes in the phase dataflow and evaluates them for a binary.
 static Status checkCalibration(const Task &task) {
   const CompileRequest &request = task.request;
@@ -272,11 +282,7 @@ static Status checkCalibration(const Task &task) {
                  quote(task.options.precision) +
                  " has none, expected one of 8 or 4 bits, such as int4");
   }
-  if (task.last != Phase::SharedObject) {
-    return wrong(llvm::Twine(names.calibration) + " is for a binary, expected " +
-                 llvm::Twine(names.output) + " and all phases, got " +
-                 llvm::Twine(phaseName(task.last)) + " as the last one");
-  }
+  HEDDLE_TRY(needsBinary(task, names.calibration));
   if (task.first > Phase::Dataflow) {
     return wrong(llvm::Twine(names.calibration) + " needs the phase dataflow, which is before " +
                  setting(names.startAt, task.first));
@@ -292,6 +298,8 @@ Result<Task> resolveRequest(const CompileRequest &request) {
   HEDDLE_TRY(resolveOptions(request, task.options));
   HEDDLE_TRY(resolvePhases(task));
   HEDDLE_TRY(checkCalibration(task));
+  // Texts have the PTX that it would assemble.
+  HEDDLE_TRY(request.ptxas.empty() ? Status() : needsBinary(task, request.names.ptxas));
   task.options.compensates = !request.calibration.empty();
   return task;
 }
