@@ -11,13 +11,13 @@
 #include "tests/EndToEnd/KernelProgram.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/runtime/Device/Cuda/EmulatedGpu.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -209,7 +209,7 @@ protected:
   static constexpr int rows = 140;
 
   void SetUp() override {
-    if (std::getenv("HEDDLE_TEST_DEVICE") == nullptr) {
+    if (testsCpu()) {
       GTEST_SKIP() << "runs on the emulated GPU";
     }
     const std::string binary = folder.write("many-rows.so", readBytes(compile()));

@@ -5,6 +5,7 @@
 
 #include "base/ProcessorTargets.h"
 #include "runtime/Device/Device.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <gtest/gtest.h>
 
@@ -135,8 +136,7 @@ static std::string compileFor(const std::string &targets, bool isEmulated, const
 }
 
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments) {
-  const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
-  const bool isEmulated = device != nullptr && std::string_view(device) == "cuda";
+  const bool isEmulated = !testsCpu();
   const auto has = [&](std::string_view beginning) {
     return std::ranges::any_of(
         arguments, [&](const std::string &each) { return each.starts_with(beginning); });

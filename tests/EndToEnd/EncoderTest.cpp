@@ -5,10 +5,10 @@
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/OptionalPasses.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -182,7 +182,7 @@ void expectSameBits(const std::string &name, int vocabulary,
   std::string binary = compileModel(oracles + name, arguments);
   ASSERT_FALSE(binary.empty());
   // Enough for several blocks of a kernel; the emulated GPU takes long.
-  const int count = std::getenv("HEDDLE_TEST_DEVICE") == nullptr ? 50 : 16;
+  const int count = testsCpu() ? 50 : 16;
   Ragged sentences = randomSentences(count, 40, vocabulary, 2);
   for (const std::string &isa : runnableTargets(binary)) {
     auto model = Model::load(binary, {.isa = isa, .device = anyDevice});

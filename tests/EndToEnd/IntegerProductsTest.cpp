@@ -6,12 +6,12 @@
 /// for 4 bits 15/64 above the minimum, so that quantisation is exact.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/KernelProgram.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -22,9 +22,7 @@ constexpr int largest = 127;
 constexpr float step = 1.0F / 64;
 
 /// Returns the targets of programs, with the emulated GPU where compileModel() would add it.
-std::string targets() {
-  return presentTargets() + (std::getenv("HEDDLE_TEST_DEVICE") == nullptr ? "" : ",sm_80");
-}
+std::string targets() { return presentTargets() + (testsCpu() ? "" : ",sm_80"); }
 
 /// Groups of columns and the widths of one, and the number of elements that share a scale; 0: all
 /// of a row.

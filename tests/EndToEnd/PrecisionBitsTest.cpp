@@ -5,22 +5,21 @@
 /// or two on the emulated GPU.
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/DecodedPairs.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <ostream>
 
 namespace heddle {
 namespace {
 
 /// The emulated GPU is slow.
-const bool isOnGpu = std::getenv("HEDDLE_TEST_DEVICE") != nullptr;
-const int batches = isOnGpu ? 2 : 50;
+const int batches = testsCpu() ? 50 : 2;
 /// Two threads synchronise after every kernel, which is slow if other programs run too: they get
 /// one in this many batches.
 constexpr int onTwoThreads = 5;
-const size_t sentences = isOnGpu ? 4 : 12;
+const size_t sentences = testsCpu() ? 12 : 4;
 
 struct BitsCase {
   const char *model;
