@@ -29,7 +29,7 @@
 // CHECK: nvvm.shfl.sync bfly
 // CHECK: arith.divf
 // Another function merges the partial results of sections of keys, a block for each row and head.
-// CHECK: func.func @exact.merge.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 1, 1, 1, 1, 0, 8, 0>}
+// CHECK: func.func @exact.merge.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 1, 1, 1, 1, 0, 6, 0>}
 // CHECK: math.exp2
 // CHECK: arith.divf
 dataflow.kernel @exact : (!x, !x, !x) -> !x

@@ -13,7 +13,7 @@ dataflow.kernel @wide : (!dataflow.buffer<[tokens, 100], f32>) -> !dataflow.buff
   dataflow.yield %x
 }
 // 128 threads are four warps, each with a row; four rows each in long launches.
-// CHECK: func.func @wide.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 16, 1, 4, 1, 512, 8, 0>}
+// CHECK: func.func @wide.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 16, 1, 4, 1, 512, 6, 0>}
 // CHECK: %[[THREAD:.*]] = arith.extui
 // CHECK: %[[LANES:.*]] = arith.constant 32 : i64
 // CHECK: arith.remui %[[THREAD]], %[[LANES]]
@@ -30,7 +30,7 @@ dataflow.kernel @narrow : (!dataflow.buffer<[tokens, 5], f32>) -> !dataflow.buff
   dataflow.yield %x
 }
 // Eight lanes are a team, of which a block has sixteen. Exchanges name their lanes.
-// CHECK: func.func @narrow.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 64, 1, 16, 1, 512, 8, 0>}
+// CHECK: func.func @narrow.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 64, 1, 16, 1, 512, 6, 0>}
 // CHECK: %[[SHIFTED:.*]] = arith.shli
 // CHECK: %[[MASK:.*]] = arith.trunci %[[SHIFTED]]
 // CHECK-COUNT-6: nvvm.shfl.sync bfly %[[MASK]],
@@ -42,7 +42,7 @@ dataflow.kernel @number : (!dataflow.buffer<[tokens, 1], f32>) -> !dataflow.buff
 ^bb0(%x: f32):
   dataflow.yield %x
 }
-// CHECK: func.func @number.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 512, 1, 128, 1, 512, 8, 0>}
+// CHECK: func.func @number.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 16, 512, 1, 128, 1, 512, 6, 0>}
 
 // A norm reads columns by other lanes than have written them, where several inputs lie side by side.
 !narrow = !dataflow.buffer<[tokens, 3], f32>
