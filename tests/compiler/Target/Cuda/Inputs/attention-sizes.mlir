@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attentions of the sizes that models have, for ptxas.test.
+// Attentions of the sizes that models have, for assembled_kernels.py.
 
 !x128 = !dataflow.buffer<[tokens, 128], f32>
 !x256 = !dataflow.buffer<[tokens, 256], f32>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attentions of bf16 for ptxas.test: the sizes that models have, and the features that need most
+// Attentions of bf16 for assembled_kernels.py: the sizes that models have, and the features that need most
 // registers.
 
 !x32 = !dataflow.buffer<[tokens, 128], f32>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of integers of models' sizes, for ptxas.test: rows with one scale, groups, and 4 bits; two steps of k that do
+// Products of integers of models' sizes, for assembled_kernels.py: rows with one scale, groups, and 4 bits; two steps of k that do
 // not fill a group.
 
 !bias = !dataflow.buffer<[384], f32>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product that is wide enough for large launches to round their rows before, for ptxas.test.
+// A product that is wide enough for large launches to round their rows before, for assembled_kernels.py.
 
 !x = !dataflow.buffer<[tokens, 768], f32>
 !u = !dataflow.buffer<[3072, 768], bf16>
