@@ -20,6 +20,7 @@
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/Scalarizer.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 #include <cstdlib>
@@ -160,17 +161,23 @@ static void moveToHost(llvm::Module &module) {
   }
 }
 
-/// Keeps vector loads from shared memory whole, because the use of banks depends on their size, and
-/// the code generator of a CPU may split them.
-static void keepWhole(llvm::Module &module) {
+/// Calls a function for all loads of vectors from shared memory.
+static void forSharedVectors(llvm::Module &module,
+                             llvm::function_ref<void(llvm::LoadInst &load)> change) {
   for (llvm::Function &function : module) {
     for (llvm::Instruction &instruction : llvm::instructions(function)) {
       auto *const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
       if (load && load->getPointerAddressSpace() == kSharedSpace && load->getType()->isVectorTy()) {
-        load->setVolatile(true);
+        change(*load);
       }
     }
   }
+}
+
+/// Keeps vector loads from shared memory whole, because the use of banks depends on their size, and
+/// passes may split them.
+static void keepWhole(llvm::Module &module) {
+  forSharedVectors(module, [](llvm::LoadInst &load) { load.setVolatile(true); });
 }
 
 /// Returns whether memory belongs to the unit itself: a stack frame or a constant table.
@@ -277,6 +284,19 @@ static void simplifyUnit(llvm::Module &module, llvm::TargetMachine &machine) {
   });
 }
 
+/// Computes with single numbers, because LLVM's fast instruction selection does not know how to
+/// take vectors apart. Accesses have been announced whole before.
+static void splitVectors(llvm::Module &module, llvm::TargetMachine &machine) {
+  forSharedVectors(module, [](llvm::LoadInst &load) { load.setVolatile(false); });
+  runPasses(module, machine, [](llvm::PassBuilder &) {
+    llvm::ScalarizerPassOptions options;
+    options.ScalarizeLoadStore = true;
+    llvm::ModulePassManager all;
+    all.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ScalarizerPass(options)));
+    return all;
+  });
+}
+
 namespace {
 
 class HostCode final : public TargetCode {
@@ -318,6 +338,7 @@ Result<Code> HostCode::compileTo(const CodeUnit &unit, llvm::CodeGenFileType typ
   }
   machine->setOptLevel(llvm::CodeGenOptLevel::None);
   announceAccesses(*module);
+  splitVectors(*module, *machine);
   simplifyInstructions(*module);
   HEDDLE_TRY(finishUnit(*module, unit, kEmulated));
   return emitCode(*module, *machine, type);
