@@ -145,9 +145,11 @@ function(heddle_gtest name)
 endfunction()
 
 # heddle_emulated_gpu(TEST): the test finds the emulated GPU's driver (tests/Emulator).
+set(HEDDLE_CHECKED_LAUNCHES 8 CACHE STRING
+    "of the launches of a kernel, the emulated GPU checks the first ones and each N-th for races; 1: all")
 function(heddle_emulated_gpu test)
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
-               LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/tests/emulator)
+               LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/tests/emulator HEDDLE_EMULATOR_CHECKED=${HEDDLE_CHECKED_LAUNCHES})
 endfunction()
 
 # heddle_fuzzer(NAME SOURCES... LINK targets... [CORPUS folders or patterns...] [OPTIONS options...]

@@ -32,9 +32,10 @@ struct KernelFailure {
 };
 
 /// Runs a launch of `blocks` blocks of `threads` threads with `shared` bytes of shared memory each.
-/// The order of threads and of copies depends on `seed`.
+/// The order of threads and of copies depends on `seed`. If not `isChecked`, the accesses of
+/// threads to memory are not compared with each other: most of the time of a launch goes there.
 KernelFailure runBlocks(Entry *entry, const void *parameter, int blocks, int threads, size_t shared,
-                        uint64_t seed);
+                        uint64_t seed, bool isChecked);
 
 /// If the running thread belongs to a block with shared memory, ends its launch with an error; in
 /// this case it does not return.

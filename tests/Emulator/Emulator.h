@@ -9,7 +9,9 @@
  * Environment: HEDDLE_EMULATOR_JOURNAL names a file that gets a line per call; HEDDLE_EMULATOR_FAIL
  * is FUNCTION:N or FUNCTION:N:CODE, and fails the N-th call of a function; _GPUS, _CAPABILITY (90),
  * _VERSION (13000) and _MEMORY (bytes) are properties that the driver reports; _SEED changes the
- * order in which threads of a block run and copies to shared memory land.
+ * order in which threads of a block run and copies to shared memory land. _CHECKED is N: of the
+ * launches of a kernel with as many blocks, the first four and every N-th one are checked for races
+ * (all by default).
  *
  * Tests in the same process look up these functions:
  */

@@ -167,8 +167,10 @@ bool MBarriers::landOne(const std::vector<AwaitedPhase> &awaited, std::mt19937_6
     return true;
   }
   const uint32_t time = order().tick(mbarrier.agent);
-  uint32_t &known = mbarrier.arriving[size_t(mbarrier.agent)];
-  known = std::max(known, time);
+  if (order().isUsed()) {
+    uint32_t &known = mbarrier.arriving[size_t(mbarrier.agent)];
+    known = std::max(known, time);
+  }
   endPhaseIfComplete(mbarrier);
   return true;
 }

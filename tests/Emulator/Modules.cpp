@@ -30,6 +30,8 @@ struct Function {
   std::string name;
   Entry *entry;
   int dynamicShared = 48 * 1024;
+  /// The number of launches by the number of their blocks.
+  std::map<unsigned, uint64_t> launches = {};
 };
 /// A library from a file in memory. The dynamic loader knows libraries by their paths, here
 /// descriptors, so one stays open while its library is loaded.
@@ -95,15 +97,25 @@ struct Launch {
   uint64_t number;
 };
 
+/// Returns whether a launch is checked for races: the first ones of a kernel with as many blocks,
+/// and one of HEDDLE_EMULATOR_CHECKED later ones.
+bool isChecked(Function &function, const Launch &launch) {
+  constexpr uint64_t first = 4;
+  const auto part = uint64_t(std::max(1L, setting("HEDDLE_EMULATOR_CHECKED", 1)));
+  const uint64_t earlier = function.launches[launch.blocks]++;
+  return earlier < first || earlier % part == 0;
+}
+
 /// Runs all threads of a launch.
-int run(const Function &function, const Launch &launch) {
+int run(Function &function, const Launch &launch) {
   const FaultHandler handler;
   noteKernel();
   const auto *const parameter = reinterpret_cast<const void *>(launch.parameter);
   if (launch.shared != 0) {
     const auto seed = launch.number + uint64_t(setting("HEDDLE_EMULATOR_SEED", 0));
-    const KernelFailure failure = runBlocks(function.entry, parameter, int(launch.blocks),
-                                            int(launch.threads), launch.shared, seed);
+    const KernelFailure failure =
+        runBlocks(function.entry, parameter, int(launch.blocks), int(launch.threads), launch.shared,
+                  seed, isChecked(function, launch));
     return failure.code == Success ? int(Success)
                                    : complain(function.name.c_str(), failure.text, failure.code);
   }
@@ -303,7 +315,7 @@ HEDDLE_EMULATED int cuLaunchKernel(void *handle, unsigned gridX, unsigned gridY,
                                    unsigned blockX, unsigned blockY, unsigned blockZ,
                                    unsigned shared, void *stream, void **parameters, void **extra) {
   const std::lock_guard guard(lock());
-  const Function *const function = functionOf(handle);
+  Function *const function = functionOf(handle);
   const std::string arguments = (function == nullptr ? "?" : function->name) + ", " +
                                 std::to_string(gridX) + " x " + std::to_string(blockX);
   if (const int code = enter("cuLaunchKernel", arguments, Needs::Context)) {

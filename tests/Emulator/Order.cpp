@@ -12,14 +12,15 @@ Order &order() {
   return order;
 }
 
-void Order::begin(int count) {
+void Order::begin(int count, bool isBlockChecked) {
   threads = count;
+  isChecked = isBlockChecked;
   periods.assign(size_t(count) + mostBarriers, 1);
   clocks.clear();
 }
 
 void Order::use() {
-  if (isUsed()) {
+  if (isUsed() || !isChecked) {
     return;
   }
   const size_t agents = periods.size();
@@ -48,11 +49,18 @@ static void join(Clock &clock, const Clock &other) {
 }
 
 void Order::release(int thread, Clock &to) {
+  if (!isUsed()) {
+    return;
+  }
   join(to, clocks[size_t(thread)]);
   tick(thread);
 }
 
-void Order::acquire(int thread, const Clock &from) { join(clocks[size_t(thread)], from); }
+void Order::acquire(int thread, const Clock &from) {
+  if (isUsed()) {
+    join(clocks[size_t(thread)], from);
+  }
+}
 
 void Order::tell(int thread, int agent, uint32_t time) {
   uint32_t &known = clocks[size_t(thread)][size_t(agent)];
@@ -60,6 +68,9 @@ void Order::tell(int thread, int agent, uint32_t time) {
 }
 
 Clock Order::commonOf(int first, int count) const {
+  if (!isUsed()) {
+    return {};
+  }
   Clock common = clocks[size_t(first)];
   for (int thread = first + 1; thread < first + count; ++thread) {
     for (size_t agent = 0; agent < common.size(); ++agent) {

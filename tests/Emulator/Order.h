@@ -22,8 +22,9 @@ public:
   /// More mbarriers than a kernel has.
   static constexpr int mostBarriers = 64;
 
-  /// Begins a block. Until `use()`, nothing is ordered between barriers.
-  void begin(int threads);
+  /// Begins a block. Until `use()`, nothing is ordered between barriers; in a block that is not
+  /// checked, nothing ever is.
+  void begin(int threads, bool isChecked);
   void use();
   bool isUsed() const { return !clocks.empty(); }
 
@@ -48,6 +49,7 @@ public:
 
 private:
   int threads = 0;
+  bool isChecked = true;
   /// The present of each agent, from 1 on.
   std::vector<uint32_t> periods;
   /// By agent; empty until use().

@@ -40,9 +40,10 @@ SharedMemory &sharedMemory() {
   return memory;
 }
 
-void SharedMemory::begin(size_t bytes, int threads) {
+void SharedMemory::begin(size_t bytes, int threads, bool isBlockChecked) {
   size = std::min(bytes, windowBytes);
-  cells.assign((size + cellBytes - 1) / cellBytes, Cell());
+  isChecked = isBlockChecked;
+  cells.assign(!isChecked ? 0 : (size + cellBytes - 1) / cellBytes, Cell());
   epoch = 1;
   fences.assign(static_cast<size_t>(threads), {});
   readSets.assign(1, {});
@@ -128,6 +129,9 @@ void SharedMemory::noteWrite(Cell &cell, int writer, bool isAsync) {
 }
 
 std::string SharedMemory::read(int thread, uint64_t address, size_t bytes) {
+  if (!isChecked) {
+    return "";
+  }
   if (std::string problem = describeOutside(address, bytes); !problem.empty()) {
     return problem;
   }
@@ -202,6 +206,9 @@ std::string SharedMemory::problemOfWrite(const std::string &who, int thread, siz
 }
 
 std::string SharedMemory::write(int thread, uint64_t address, size_t bytes) {
+  if (!isChecked) {
+    return "";
+  }
   std::string problem = describeOutside(address, bytes);
   const size_t first = placeOf(address) / cellBytes;
   const size_t last = (placeOf(address) + bytes - 1) / cellBytes;
@@ -215,6 +222,9 @@ std::string SharedMemory::write(int thread, uint64_t address, size_t bytes) {
 }
 
 std::string SharedMemory::beginCopy(int thread, uint64_t address, size_t bytes) {
+  if (!isChecked) {
+    return "";
+  }
   std::string problem = describeOutside(address, bytes);
   const size_t first = placeOf(address) / cellBytes;
   const size_t last = (placeOf(address) + bytes - 1) / cellBytes;
@@ -228,6 +238,9 @@ std::string SharedMemory::beginCopy(int thread, uint64_t address, size_t bytes) 
 }
 
 void SharedMemory::landCopy(int thread, uint64_t address, size_t bytes) {
+  if (!isChecked) {
+    return;
+  }
   const size_t last = (placeOf(address) + bytes - 1) / cellBytes;
   for (size_t i = placeOf(address) / cellBytes; i <= last; ++i) {
     cells[i].copier = nobody;
@@ -243,11 +256,17 @@ int SharedMemory::copierAt(uint64_t address) const {
 // --- the asynchronous proxy ----------------------------------------------------------------------
 
 void SharedMemory::fence(int thread) {
+  if (!isChecked) {
+    return;
+  }
   order().tick(thread);
   fences[static_cast<size_t>(thread)].push_back({order().now(thread), epoch});
 }
 
 std::string SharedMemory::beginBulk(int thread, uint64_t address, size_t bytes) {
+  if (!isChecked) {
+    return "";
+  }
   std::string problem = describeOutside(address, bytes);
   for (size_t i = placeOf(address) / cellBytes;
        problem.empty() && i < (placeOf(address) + bytes) / cellBytes; ++i) {
@@ -262,6 +281,9 @@ std::string SharedMemory::beginBulk(int thread, uint64_t address, size_t bytes) 
 }
 
 void SharedMemory::landBulk(int agent, uint64_t address, size_t bytes) {
+  if (!isChecked) {
+    return;
+  }
   for (size_t i = placeOf(address) / cellBytes; i < (placeOf(address) + bytes) / cellBytes; ++i) {
     cells[i].copier = nobody;
     noteWrite(cells[i], agent, /*isAsync=*/true);
@@ -269,6 +291,9 @@ void SharedMemory::landBulk(int agent, uint64_t address, size_t bytes) {
 }
 
 std::string SharedMemory::useBarrier(int thread, uint64_t address, bool isBulk) const {
+  if (!isChecked) {
+    return "";
+  }
   const size_t place = placeOf(address) / cellBytes;
   const Cell &cell = cells[place];
   if (!isWrittenBefore(cell, thread)) {
@@ -284,6 +309,9 @@ std::string SharedMemory::useBarrier(int thread, uint64_t address, bool isBulk) 
 }
 
 std::string SharedMemory::beginProduct(int warpgroup, const Clock &known, uint64_t address) {
+  if (!isChecked) {
+    return "";
+  }
   if (std::string problem = describeOutside(address, productBytes); !problem.empty()) {
     return problem;
   }
@@ -316,6 +344,9 @@ std::string SharedMemory::beginProduct(int warpgroup, const Clock &known, uint64
 }
 
 void SharedMemory::endProduct(const std::vector<int> &readers, uint64_t address) {
+  if (!isChecked) {
+    return;
+  }
   const size_t first = placeOf(address) / cellBytes;
   for (size_t i = first; i < first + productBytes / cellBytes; ++i) {
     --cells[i].products;

@@ -22,8 +22,9 @@ namespace heddle::emulator {
 /// the error, or an empty string.
 class SharedMemory {
 public:
-  /// Provides `bytes` bytes for a block of `threads` threads, all uninitialised.
-  void begin(size_t bytes, int threads);
+  /// Provides `bytes` bytes for a block of `threads` threads, all uninitialised. If the block is
+  /// not checked, no access is an error.
+  void begin(size_t bytes, int threads, bool isChecked);
   /// Orders all earlier accesses before all later ones.
   void passBarrier() { ++epoch; }
 
@@ -108,6 +109,7 @@ private:
   void noteWrite(Cell &cell, int writer, bool isAsync);
   uint32_t withEvent(uint32_t set, const Event &event);
 
+  bool isChecked = true;
   std::vector<Cell> cells;
   /// By thread.
   std::vector<std::vector<Fence>> fences;
