@@ -267,13 +267,13 @@ void expectRandomBatch(const AttentionShape &shape, const std::string &target, s
 
 TEST(BlockAttention, AgreesWithItsDefinitionForRandomShapes) {
   std::mt19937 random(2026);
-  for (int number = 0; number < 10; ++number) {
+  for (int number = 0; number < randomKernels(5); ++number) {
     expectRandomBatch(randomShape(random, /*most=*/70), "sm_80", random, /*longest=*/80);
   }
 }
 TEST(BlockAttention, AgreesWithItsDefinitionForRandomShapesByWarpgroups) {
   std::mt19937 random(2027);
-  for (int number = 0; number < 10; ++number) {
+  for (int number = 0; number < randomKernels(5); ++number) {
     const AttentionShape shape = with(FloatProducts::Bf16, randomShape(random, /*most=*/128));
     expectRandomBatch(shape, "sm_90a", random, /*longest=*/160);
   }
@@ -419,15 +419,16 @@ TEST(BlockAttention, ATextHasTheSameBitsInAnyChunks) {
 
 /// Expects the bits of a cache with other elements that have the same values.
 void expectBitsOfNumbers(AttentionShape shape, const std::string &target) {
+  shape.kept = Kept::F32;
+  const CompiledAttention ofNumbers(shape, target);
   for (const Kept kept : {Kept::Bf16, Kept::Codes}) {
     shape.kept = kept;
     SCOPED_TRACE(describe(shape) + " " + target);
-    AttentionShape numbers = shape;
-    numbers.kept = Kept::F32;
+    const CompiledAttention compiled(shape, target);
     const Batch batch(shape, {70, 1, 33});
-    const KernelOutcome found = CompiledAttention(shape, target).run(batch.all());
+    const KernelOutcome found = compiled.run(batch.all());
     EXPECT_EQ(found.report, "");
-    const std::vector<float> expected = CompiledAttention(numbers, target).run(batch.all()).values;
+    const std::vector<float> expected = ofNumbers.run(batch.all()).values;
     if (!shape.hasValues()) {
       ASSERT_FALSE(expected.empty());
       // Those of keys that a sequence does not have are not written.
@@ -440,7 +441,7 @@ void expectBitsOfNumbers(AttentionShape shape, const std::string &target) {
     // A step of one text, and a chunk of another one.
     const std::vector<AttentionPart> parts = {{&batch.sequences[0], 69, 1},
                                               {&batch.sequences[2], 20, 13}};
-    const std::vector<float> some = CompiledAttention(shape, target).run(parts).values;
+    const std::vector<float> some = compiled.run(parts).values;
     expectSameBits(shape, some, 0, expected, 69, 1);
     expectSameBits(shape, some, 1, expected, 91, 13);
   }

@@ -14,6 +14,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -231,6 +233,11 @@ static mlir::OwningOpRef<mlir::ModuleOp> compileModule(mlir::MLIRContext &contex
   }
   run(Phase::Llvm);
   return module;
+}
+
+int randomKernels(int few) {
+  const char *const times = std::getenv("HEDDLE_RANDOM_KERNELS");
+  return times == nullptr ? few : few * std::max(1, std::atoi(times));
 }
 
 /// Returns a cache of this process: some tests compile a kernel several times.

@@ -101,6 +101,10 @@ private:
   uint64_t mergeRecord = 0;
 };
 
+/// Returns how many random kernels a test tries that tries `few` of them every day:
+/// HEDDLE_RANDOM_KERNELS times as many.
+int randomKernels(int few);
+
 /// Compiles a program to an image. `change` may change its module, in the llvm dialect.
 Code compileImage(const std::string &program, const std::string &target,
                   llvm::function_ref<void(mlir::ModuleOp)> change = nullptr);
