@@ -139,7 +139,9 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
   if (usesWarpgroups(kernel, sizes, target)) {
     return warpgroupWork(sizes.k);
   }
-  return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups) : tensorWork(sizes.groups);
+  const bool hasWindows = isa<dataflow::ContractSlideAttr>(kernel.getComputes());
+  return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups, hasWindows)
+                              : tensorWork(sizes.groups);
 }
 
 RoundedLaunches roundedLaunches(dataflow::KernelOp kernel, const TargetDescription &target) {

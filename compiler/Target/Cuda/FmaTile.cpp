@@ -148,7 +148,7 @@ static Tile tileFor(Type element, int64_t k, int64_t groups, bool isFew) {
   return tile;
 }
 
-BlockWork fmaWork(Type element, int64_t k, int64_t groups) {
+BlockWork fmaWork(Type element, int64_t k, int64_t groups, bool hasWindows) {
   const Tile many = tileFor(element, k, groups, /*isFew=*/false),
              few = tileFor(element, k, groups, /*isFew=*/true);
   return {
@@ -157,7 +157,7 @@ BlockWork fmaWork(Type element, int64_t k, int64_t groups) {
       {many.rows, many.panels},
       {few.rows, few.panels},
       kFewRows,
-      groups == 1 ? kAnyBlocks : kBlocksOfGroups};
+      groups == 1 && !hasWindows ? kAnyBlocks : kBlocksOfGroups};
 }
 
 // --- copies ------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ namespace heddle {
 
 /// Threads of a block, for all products except those of warpgroups.
 inline constexpr int64_t kProductThreads = 128;
-/// Blocks of a multiprocessor that computes groups of columns: for more, ptxas limits registers to
-/// 128 or 168, and spills some.
+/// Blocks of a multiprocessor that computes groups of columns or windows: for more, ptxas limits
+/// registers to 128 or 168, and spills some.
 inline constexpr int64_t kBlocksOfGroups = 2;
 
 /// Rows that choose groups of weights: places of an order, in which rows of a group are adjacent.
@@ -148,7 +148,7 @@ bool integersFit(transformer::QuantizedType type, int64_t k);
 
 /// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, on
 /// tensor cores with codes, or by warpgroups with `k` steps. A tile has columns of one group.
-BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups);
+BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups, bool hasWindows);
 BlockWork tensorWork(int64_t groups);
 BlockWork integerWork(transformer::QuantizedType type, int64_t k, int64_t groups);
 BlockWork warpgroupWork(int64_t k);
