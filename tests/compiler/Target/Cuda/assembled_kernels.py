@@ -54,19 +54,24 @@ PROGRAMS = ["attention-sizes", "attention-warpgroups", "integer-products", "wide
 Allowance = namedtuple("Allowance", "target name instruction stack stores loads decision")
 ALLOWED = [
     # Attention by warpgroups: variables outside the loops over spans, and with heads of 128 and biases inside.
-    Allowance("sm_90a", r"attention_\d+x64(_\w+)?|size64\w*", "wgmma", 64, 68, 84, "0069"),
+    Allowance("sm_90a", r"attention_\d+x(3[3-9]|[45]\d|6[0-4])(_\w+)?|size64\w*", "wgmma", 64, 68, 84, "0069"),
+    Allowance("sm_90a", r"attention_\d+x128_\w*cached_i8", "wgmma", 168, 208, 312, "0069"),
     Allowance("sm_90a", r"attention_\d+x128(_\w+)?|size128\w*", "wgmma", 184, 184, 264, "0069"),
     Allowance("sm_90a", r"attention_\w+_tanh_scale", "wgmma", 128, 124, 160, "0069"),
     # Attention of large heads by blocks: variables outside the loop over spans.
     Allowance("sm_80", r"size128_tf32", "mma.sync", 16, 16, 20, "0058"),
-    Allowance("sm_80", r"attention_\d+x128_\w*cached", "fma.rn.f32", 48, 52, 68, "0058"),
-    Allowance("sm_90a", r"attention_\d+x128_\w*cached", "fma.rn.f32", 40, 48, 80, "0058"),
+    Allowance("sm_80", r"attention_\d+x64_\w*cached_tf32x3", "mma.sync", 8, 16, 24, "0058"),
+    Allowance("sm_80", r"attention_\d+x128_\w*cached_tf32", "mma.sync", 88, 112, 120, "0058"),
+    Allowance("sm_90a", r"attention_\d+x128_\w*cached_tf32", "mma.sync", 48, 64, 72, "0058"),
+    Allowance("sm_80", r"attention_\d+x128_\w*cached_i8", "fma.rn.f32", 96, 112, 120, "0058"),
+    Allowance("sm_80", r"attention_\d+x128_\w*cached(_tf32x3)?", "fma.rn.f32", 48, 52, 68, "0058"),
+    Allowance("sm_90a", r"attention_\d+x128_\w*cached(_\w+)?", "fma.rn.f32", 40, 48, 80, "0058"),
     Allowance("sm_80", r"attention_\d+x256_\w*cached\w*|size256_f32", "fma.rn.f32", 96, 100, 120, "0058"),
     Allowance("sm_90a", r"attention_\d+x256_\w*cached\w*|size256_f32", "fma.rn.f32", 56, 52, 76, "0058"),
     # Products of windows.
-    Allowance("sm_80", r"contract_slide_\w+", "fma.rn.f32", 80, 76, 296, "0073"),
-    Allowance("sm_90a", r"contract_slide_\w+", "fma.rn.f32", 96, 92, 296, "0073"),
-    # A variable of the launch, which no loop uses.
+    *(Allowance(target, r"contract_slide_\w+", "fma.rn.f32", 40, 40, 40, "0073") for target in TARGETS),
+    # Variables of the launch, which no loop uses.
+    *(Allowance(target, r"contract_\w+_integers(_\w+)?", "mma.sync", 8, 8, 16, "0072") for target in TARGETS),
     Allowance("sm_90a", r"int4_g128", "mma.sync", 8, 8, 8, "0072"),
     # Heads of more than 256 elements are computed thread by thread, with the context of the call in memory.
     *(Allowance(target, r"attention_\w*1x512_cached", ".local", 24, 0, 0, "0038") for target in TARGETS),
