@@ -113,6 +113,13 @@ std::string presentTargets() {
   return option;
 }
 
+std::string gpuTarget() {
+  const char *const named = std::getenv("HEDDLE_TEST_TARGET");
+  return named == nullptr ? "sm_80" : named;
+}
+
+std::string targetsOfBoth() { return "--target=x86-64-v3," + gpuTarget(); }
+
 /// Compiles a model for some targets, separated by commas; empty: those of a binary by default.
 static std::string compileFor(const std::string &targets, bool isEmulated, const std::string &input,
                               const std::vector<std::string> &arguments) {
@@ -145,7 +152,7 @@ std::string compileModel(const std::string &input, const std::vector<std::string
   const bool isOfGpus = has("--precision=tf32"), namesTargets = has("--target");
   std::string targets;
   if (isEmulated && !namesTargets) {
-    targets = "sm_80";
+    targets = gpuTarget();
   } else if (!namesTargets && !isOfGpus && !usualTargets().empty()) {
     targets = usualTargets().front();
   }

@@ -31,14 +31,19 @@ std::vector<std::string> usualTargets();
 /// Returns --target with every processor target that this machine can run.
 std::string presentTargets();
 
+/// Returns the target of models for the emulated GPU: HEDDLE_TEST_TARGET, for example sm_90a, or
+/// else sm_80.
+std::string gpuTarget();
+
+/// Returns the option for models that run on the processor and on the emulated GPU, one beside the
+/// other.
+std::string targetsOfBoth();
+
 /// Runs heddlec and returns the path of the binary; the same arguments are compiled once per
 /// process. A failed compilation fails the test and gives an empty path. With
 /// HEDDLE_TEST_DEVICE=cuda models are compiled for the emulated GPU instead, by
-/// tests/EmulatedCompiler, unless they name targets. Others are for usualTargets().
+/// tests/EmulatedCompiler, for gpuTarget() unless they name targets. Others are for usualTargets().
 std::string compileModel(const std::string &input, const std::vector<std::string> &arguments = {});
-
-/// The option for models that run on the processor and on the emulated GPU, one beside the other.
-inline constexpr const char *targetsOfBoth = "--target=x86-64-v3,sm_80";
 
 /// The same for the targets of a binary by default.
 std::string compileByDefault(const std::string &input,

@@ -22,7 +22,7 @@ constexpr int largest = 127;
 constexpr float step = 1.0F / 64;
 
 /// Returns the targets of programs, with the emulated GPU where compileModel() would add it.
-std::string targets() { return presentTargets() + (testsCpu() ? "" : ",sm_80"); }
+std::string targets() { return presentTargets() + (testsCpu() ? "" : "," + gpuTarget()); }
 
 /// Groups of columns and the widths of one, and the number of elements that share a scale; 0: all
 /// of a row.

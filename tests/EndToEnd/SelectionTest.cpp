@@ -97,7 +97,7 @@ class Selection : public testing::TestWithParam<Oracle> {
 protected:
   void SetUp() override {
     const std::string folder = HEDDLE_TEST_DATA "/oracles/" + std::string(GetParam().name);
-    selecting = compileModel(folder, {targetsOfBoth});
+    selecting = compileModel(folder, {targetsOfBoth()});
     copying = compileModel(folder, {"--disable-pass=select-tokens"});
     ASSERT_FALSE(selecting.empty() || copying.empty());
   }
@@ -250,7 +250,7 @@ double sharesIn(const std::string &profile) {
 /// The tools say whether a model selects, and what the rows of a profile were.
 TEST(SelectionTools, SayWhatIsSelected) {
   const std::string folder = HEDDLE_TEST_DATA "/oracles/marian-tiny";
-  const std::string selecting = compileModel(folder, {targetsOfBoth});
+  const std::string selecting = compileModel(folder, {targetsOfBoth()});
   const std::string copying = compileModel(folder, {"--disable-pass=select-tokens"});
   const std::string line = "  selects the best tokens, on GPUs\n";
   EXPECT_NE(tools::runHeddle({"info", selecting}).output.find(line), std::string::npos);
@@ -274,7 +274,8 @@ TEST(SelectionTools, SayWhatIsSelected) {
 }
 
 TEST(SelectionTools, MeasureStepsAhead) {
-  const std::string binary = compileModel(HEDDLE_TEST_DATA "/oracles/marian-tiny", {targetsOfBoth});
+  const std::string binary =
+      compileModel(HEDDLE_TEST_DATA "/oracles/marian-tiny", {targetsOfBoth()});
   const auto bench = [&](const std::string &device, std::vector<std::string> more) {
     std::vector<std::string> arguments = {"bench",           binary, "--cases",           "1x1",
                                           "--source-length", "3",    "--target-length",   "5",
