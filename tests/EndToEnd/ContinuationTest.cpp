@@ -9,6 +9,7 @@
 #include "tests/EndToEnd/ContinuedPrompts.h"
 #include "tests/EndToEnd/DecodedPairs.h"
 #include "tests/EndToEnd/OptionalPasses.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -63,8 +64,8 @@ TEST(Continuation, GreedySearchIsThatOfTransformers) {
   // The same prompts as tensors, and one of them on the command line.
   EXPECT_EQ(generateFromFile(binary, gpt + "/expected.safetensors", {"--max-length", "24"}), found);
   const std::string prompt = fmt::format("{}", fmt::join(prompts[1], " "));
-  const tools::Outcome outcome =
-      tools::runHeddle({"generate", binary, "--prompt", prompt, "--tokens", "--max-length", "24"});
+  const tools::Outcome outcome = tools::runHeddle(
+      withTestDevice({"generate", binary, "--prompt", prompt, "--tokens", "--max-length", "24"}));
   EXPECT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_EQ(outcome.output, found[1][0]["text"].get<std::string>() + "\n");
 }
@@ -108,7 +109,7 @@ TEST(Continuation, OptionsAreThoseOfTransformers) {
 /// The score that a search finds equals the model's score of its tokens.
 TEST(Continuation, BeamsHaveTheScoresOfTheirTokens) {
   const std::string binary = compileModel(gpt);
-  const auto model = Model::load(binary);
+  const auto model = Model::load(binary, onTestDevice());
   ASSERT_TRUE(model.ok());
   auto generator = Generator::create(*model);
   ASSERT_TRUE(generator.ok()) << generator.status().message();

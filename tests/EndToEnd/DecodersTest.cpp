@@ -7,6 +7,7 @@
 #include "tests/EndToEnd/ContinuedPrompts.h"
 #include "tests/EndToEnd/DecodedPairs.h"
 #include "tests/EndToEnd/OptionalPasses.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <filesystem>
 #include <map>
@@ -168,9 +169,9 @@ protected:
 
   /// Checks that a text of one token more than the binary's maximum is rejected.
   static void expectTooLong(const std::string &binary, size_t most) {
-    const tools::Outcome outcome =
-        tools::runHeddle({"generate", binary, "--input", "-", "--tokens", "--max-length", "1"},
-                         {.input = linesOf({Tokens(most + 1, 9)})});
+    const tools::Outcome outcome = tools::runHeddle(
+        withTestDevice({"generate", binary, "--input", "-", "--tokens", "--max-length", "1"}),
+        {.input = linesOf({Tokens(most + 1, 9)})});
     EXPECT_EQ(outcome.code, 1);
     const std::string message = fmt::format(
         "prefix has {} tokens, expected at most {}, the positions of the model", most + 1, most);

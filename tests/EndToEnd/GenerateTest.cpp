@@ -9,6 +9,7 @@
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/TestDevice.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <array>
@@ -469,8 +470,8 @@ TEST(Generate, ScoresOfItsOwnTextsAreThoseOfTheSearch) {
     wanted.push_back(list[0]["score"].get<double>());
   }
   const tools::Outcome outcome =
-      tools::runHeddle({"score", binary, "--source", folder.write("s.txt", sources), "--target",
-                        folder.write("t.txt", targets), "--tokens"});
+      tools::runHeddle(withTestDevice({"score", binary, "--source", folder.write("s.txt", sources),
+                                       "--target", folder.write("t.txt", targets), "--tokens"}));
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   std::istringstream stream(outcome.output);
   for (const double score : wanted) {

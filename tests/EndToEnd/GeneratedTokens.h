@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 ///
-/// The answers of `heddle generate` to lines of tokens and to tensors, and their comparison with
-/// another program's or interface's.
+/// The answers of `heddle generate` on the test device to lines of tokens and to tensors, and their
+/// comparison with another program's or interface's.
 #ifndef HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
 #define HEDDLE_TESTS_ENDTOEND_GENERATEDTOKENS_H
 
+#include "tests/runtime/Session/TestDevice.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ inline std::vector<Json> generateTokens(const std::string &binary, const std::st
                                         std::vector<std::string> options) {
   options.insert(options.begin(),
                  {"generate", binary, "--input", "-", "--tokens", "--format", "jsonl"});
-  return hypothesesOf(tools::runHeddle(options, {.input = lines}));
+  return hypothesesOf(tools::runHeddle(withTestDevice(options), {.input = lines}));
 }
 
 /// Returns the hypotheses of every source of a file of tensors.
@@ -42,7 +43,7 @@ inline std::vector<Json> generateFromFile(const std::string &binary, const std::
                                           std::vector<std::string> options) {
   options.insert(options.begin(),
                  {"generate", binary, "--inputs", inputs, "--tokens", "--format", "jsonl"});
-  return hypothesesOf(tools::runHeddle(options));
+  return hypothesesOf(tools::runHeddle(withTestDevice(options)));
 }
 
 /// Compares one hypothesis with the expected one.

@@ -7,6 +7,7 @@
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/GeneratedTokens.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/TestDevice.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -57,9 +58,10 @@ void expectTranslations(const std::string &name) {
         SCOPED_TRACE(fmt::format("{} from {} to {}, {} on {}", name, languages.first,
                                  languages.second, key, isa));
         const auto found = hypothesesOf(tools::runHeddle(
-            {"generate", binary, "--input", "-", "--format", "jsonl", "--rules", "transformers",
-             "--source-language", languages.first, "--target-language", languages.second, "--beam",
-             beam, "--max-length", "14", "--isa", isa},
+            withTestDevice({"generate", binary, "--input", "-", "--format", "jsonl", "--rules",
+                            "transformers", "--source-language", languages.first,
+                            "--target-language", languages.second, "--beam", beam, "--max-length",
+                            "14", "--isa", isa}),
             {.input = input}));
         ASSERT_EQ(found.size(), lines.size());
         for (size_t i = 0; i < lines.size(); ++i) {
@@ -78,7 +80,7 @@ TEST(Languages, OfMBart) { expectTranslations("mbart-tiny"); }
 /// A model and its generator.
 struct Loaded {
   explicit Loaded(const std::string &name) {
-    Result<Model> found = Model::load(compileModel(oracles + name));
+    Result<Model> found = Model::load(compileModel(oracles + name), onTestDevice());
     EXPECT_TRUE(found.ok()) << found.status().message();
     model.emplace(*std::move(found));
     Result<Generator> made = Generator::create(*model);

@@ -6,6 +6,7 @@
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/TestDevice.h"
 #include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
@@ -107,7 +108,7 @@ Ran runOn(const std::string &binary, const Tensors &inputs, const std::string &i
   if (!isa.empty()) {
     arguments.insert(arguments.end(), {"--isa", isa});
   }
-  const tools::Outcome outcome = tools::runHeddle(arguments);
+  const tools::Outcome outcome = tools::runHeddle(withTestDevice(arguments));
   if (outcome.code != 0) {
     return {{}, outcome.error};
   }
@@ -134,7 +135,7 @@ TEST_P(OnnxFunctions, HaveTheSameBitsInAnyBatch) {
   for (const std::string &isa : runnableTargets(binary)) {
     const Ran whole = runOn(binary, inputs, isa);
     ASSERT_FALSE(whole.outputs.empty()) << whole.message;
-    const Ran threaded = runOn(binary, inputs, isa, 3);
+    const Ran threaded = testsCpu() ? runOn(binary, inputs, isa, 3) : whole;
     for (const auto &[name, tensor] : whole.outputs) {
       EXPECT_EQ(threaded.outputs.at(name).values, tensor.values) << isa << " " << name;
       for (int64_t i = 0; i < tensor.shape.front(); ++i) {

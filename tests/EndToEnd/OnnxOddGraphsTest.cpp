@@ -6,6 +6,8 @@
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
 #include "tests/formats/Onnx/OnnxBytes.h"
+#include "tests/runtime/Session/TestDevice.h"
+#include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
 #include <cmath>
@@ -61,13 +63,10 @@ void expectRows(const std::string &nodes,
     largest = std::max(largest, std::abs(each));
   }
   for (const std::string &isa : runnableTargets(binary)) {
-    std::string text;
-    ASSERT_EQ(runCommand(programs + "heddle run " + binary + " --isa " + isa + " --inputs " +
-                             (folder / "in.safetensors") + " --outputs " +
-                             (folder / "out.safetensors"),
-                         text),
-              0)
-        << text;
+    const tools::Outcome outcome = tools::runHeddle(
+        withTestDevice({"run", binary, "--isa", isa, "--inputs", folder / "in.safetensors",
+                        "--outputs", folder / "out.safetensors"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.error;
     const auto found = Checkpoint::open(folder / "out.safetensors");
     ASSERT_TRUE(found.ok());
     std::vector<float> values(expected.size());

@@ -6,6 +6,8 @@
 #include "formats/Checkpoint/Checkpoint.h"
 #include "tests/EndToEnd/CompiledModel.h"
 #include "tests/base/TemporaryFolder.h"
+#include "tests/runtime/Session/TestDevice.h"
+#include "tests/runtime/Tools/ChildProcess.h"
 
 #include <algorithm>
 #include <cmath>
@@ -176,12 +178,10 @@ TEST_P(OnnxModels, AgreeWithTheirExporters) {
   for (const std::string &isa : runnableTargets(binary)) {
     for (const std::string &name : model.cases) {
       const std::string base = oracles + model.folder() + "/" + name;
-      std::string text;
-      const int code =
-          runCommand(programs + "heddle run " + binary + " --isa " + isa + " --inputs " + base +
-                         ".inputs.safetensors --outputs " + (folder / "out.safetensors"),
-                     text);
-      ASSERT_EQ(code, 0) << text;
+      const tools::Outcome outcome = tools::runHeddle(
+          withTestDevice({"run", binary, "--isa", isa, "--inputs", base + ".inputs.safetensors",
+                          "--outputs", folder / "out.safetensors"}));
+      ASSERT_EQ(outcome.code, 0) << outcome.error;
       const auto inputs = Checkpoint::open(base + ".inputs.safetensors");
       const auto expected = Checkpoint::open(base + ".outputs.safetensors");
       const auto found = Checkpoint::open(folder / "out.safetensors");

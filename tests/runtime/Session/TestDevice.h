@@ -8,12 +8,22 @@
 #include "heddle/Session.h"
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace heddle {
 
 inline ModelOptions onTestDevice() {
   const char *const device = std::getenv("HEDDLE_TEST_DEVICE");
   return {.device = device == nullptr ? "" : device};
+}
+
+/// Returns the arguments of `heddle` for that device.
+inline std::vector<std::string> withTestDevice(std::vector<std::string> arguments) {
+  if (const std::string device = onTestDevice().device; !device.empty()) {
+    arguments.insert(arguments.end(), {"--device", device});
+  }
+  return arguments;
 }
 
 /// Returns whether kernels run on the CPU: the number of threads only matters there.
