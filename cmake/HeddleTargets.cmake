@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The macros leaves use: heddle_compile_together, heddle_compile_alone, heddle_library, heddle_executable,
-# heddle_dialect, heddle_embed, heddle_gtest, heddle_emulated_gpu, heddle_fuzzer. Leaves list sources and dependencies and hold no
-# logic.
+# heddle_dialect, heddle_embed, heddle_gtest, heddle_emulated_gpu, heddle_gtest_on_gpu, heddle_fuzzer. Leaves list
+# sources and dependencies and hold no logic.
 
 # Which headers the files of targets begin with (PrecompiledHeaders.cmake), without MLIR and with it.
 set(HEDDLE_HEADERS heddle_library_headers)
@@ -150,6 +150,16 @@ set(HEDDLE_CHECKED_LAUNCHES 8 CACHE STRING
 function(heddle_emulated_gpu test)
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
                LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/tests/emulator HEDDLE_EMULATOR_CHECKED=${HEDDLE_CHECKED_LAUNCHES})
+endfunction()
+
+# heddle_gtest_on_gpu(NAME PROGRAM TARGET PATTERNS...): a test that runs the tests of a GoogleTest program whose
+# names match, on the emulated GPU, with models that are compiled for one of its targets.
+function(heddle_gtest_on_gpu name program target)
+  string(JOIN ":" filter ${ARGN})
+  add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
+  heddle_emulated_gpu(${name})
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT HEDDLE_TEST_DEVICE=cuda HEDDLE_TEST_TARGET=${target})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${HEDDLE_LONGEST_TEST})
 endfunction()
 
 # heddle_fuzzer(NAME SOURCES... LINK targets... [CORPUS folders or patterns...] [OPTIONS options...]
