@@ -108,16 +108,6 @@ class Gpu(unittest.TestCase):
             self.assertRegex(done.stdout, line)
         self.assertIn("wgmma: not checked, cuModuleLoadDataEx fails with 218", done.stdout)
 
-    def test_experts_and_windows(self):
-        folder = Path(self.temporary.name) / "experts"
-        self.run_script("make", folder, "--heddlec", BUILD / "tests" / "heddlec-emulated", "--heddle",
-                        BUILD / "bin" / "heddle", "--models", "mixtral-tiny,multimodel-text", "--no-goals",
-                        "--code-cache", code_folder())
-        done = self.run_script("run", folder, "--no-speed", "--no-goals")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"\| mixtral-tiny \| \d\.\de-0\d \| 4 of 4 \|")
-        self.assertRegex(done.stdout, r"\| multimodel-text \| \d\.\de-0\d \| 6 of 6 \|")
-
     def test_a_difference_is_named(self):
         done = self.damaged("True", 0.5, ["bert-tiny", "bert-tiny-bf16"])
         self.assertEqual(done.returncode, 1)
