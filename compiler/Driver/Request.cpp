@@ -298,7 +298,7 @@ Result<Task> resolveRequest(const CompileRequest &request) {
   HEDDLE_TRY(resolveOptions(request, task.options));
   HEDDLE_TRY(resolvePhases(task));
   HEDDLE_TRY(checkCalibration(task));
-  // Texts have the PTX that it would assemble.
+  // Only a binary contains what ptxas makes.
   HEDDLE_TRY(request.ptxas.empty() ? Status() : needsBinary(task, request.names.ptxas));
   task.options.compensates = !request.calibration.empty();
   return task;

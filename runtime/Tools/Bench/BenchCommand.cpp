@@ -216,8 +216,6 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
     return runOnce(bench, session, work);
   };
   HEDDLE_ASSIGN(const RunTimes times, timeWork(run, bench.options.runs));
-  LaunchUse launches = session.launchUse();
-  launches -= before;
   bench.note.add(shape.name, times);
   const double seconds = times.median;
   // Created only now: its threads must not exist during the timing.
@@ -236,7 +234,8 @@ static Status benchShape(Bench &bench, Session &session, const Shape &shape) {
                {"tokens_per_s", rounded(tokens / seconds, 1)},
                {"gflops", rounded(rate, 1)}};
   line["fraction_of_peak"] = fraction;
-  addLaunches(line, countedLaunches(1, launches));
+  addLaunches(line,
+              launchesBetween(countedLaunches(0, before), countedLaunches(1, session.launchUse())));
   addPrecision(line, bench.model);
   line["isa"] = bench.model.isa();
   HEDDLE_TRY(bench.lines.write(line.dump() + "\n"));

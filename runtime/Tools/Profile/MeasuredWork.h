@@ -29,7 +29,7 @@ struct MeasuredWork {
   std::vector<ProfileRow> rows = {};
   /// How a GPU selected tokens, in all runs.
   SelectionUse selection = {};
-  /// What the last run told the device. Its launches are timed, so none of them are a graph.
+  /// What the last run told the device. Timed launches are told one by one, not as a graph.
   std::vector<CountedLaunches> launches = {};
 
   /// Returns the wall time outside all dispatches: the search, waiting for other threads, copies.
