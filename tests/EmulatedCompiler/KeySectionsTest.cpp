@@ -158,8 +158,41 @@ TEST_P(KeySectionsOf, HaveTheSameBitsInTilesOfManyRows) {
   expectSameBits(run({some}, 2).values, 0, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, KeySectionsOf, testing::ValuesIn(cases),
-                         [](const auto &info) { return std::string(info.param.name); });
+/// More heads than a tile has rows share keys: each row has several tiles, whose queries are its
+/// heads.
+class ManySharedHeads : public KeySectionsOf {};
+
+TEST_P(ManySharedHeads, AgreeAndHaveTheSameBits) {
+  const AttentionPart last = {&sequence, length - 2, 2};
+  const std::vector<float> expected = run({last}, 1).values;
+  expectDefinition(expected, last);
+  expectSameBits(run({last}, 3).values, 0, expected);
+}
+
+SectionCase manySharedHeads(const char *name, FloatProducts products, const char *target,
+                            double tolerance) {
+  constexpr int64_t heads = 130;
+  return {name,
+          {.heads = heads,
+           .keySize = 8,
+           .valueSize = 8,
+           .visibility = Visibility::causal(),
+           .products = products,
+           .isCached = true,
+           .keyShare = heads,
+           .valueShare = heads},
+          target,
+          tolerance};
+}
+const SectionCase casesOfManyHeads[] = {
+    manySharedHeads("F32", FloatProducts::Exact, "sm_80", 4e-6),
+    manySharedHeads("Bf16", FloatProducts::Bf16, "sm_80", 3e-2),
+    manySharedHeads("Tf32", FloatProducts::Tf32, "sm_80", 4e-3),
+    manySharedHeads("Bf16ByWarpgroups", FloatProducts::Bf16, "sm_90a", 3e-2)};
+
+constexpr auto nameOf = [](const auto &info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Kinds, KeySectionsOf, testing::ValuesIn(cases), nameOf);
+INSTANTIATE_TEST_SUITE_P(Kinds, ManySharedHeads, testing::ValuesIn(casesOfManyHeads), nameOf);
 
 } // namespace
 } // namespace heddle

@@ -221,6 +221,8 @@ public:
   void enter(mlir::Value query, mlir::Value last);
   /// Enters the lane's rows; returns the addresses of their queries, if there are queries.
   llvm::SmallVector<mlir::Value> enterRows(mlir::Value g);
+  /// Enters the lane's rows without their positions and the keys that they see.
+  void enterPlaces(mlir::Value g);
   /// Enters the range of keys that any row sees.
   void enterKeys();
   /// Returns the first key of the first span in that range.
@@ -250,10 +252,8 @@ public:
   mlir::Value resultAt(const LaneRow &row, mlir::Value column) const;
   /// Stores a number of the result.
   void storeNumber(mlir::Value number, mlir::Value address) const;
-  /// Stores result[row][head] = sums of values, laneValues() for each of the lane's rows, times the
-  /// row's factor; without factors, the sums.
-  void store(llvm::ArrayRef<mlir::Value> factors, llvm::ArrayRef<mlir::Value> sums,
-             const SpanThread &thread,
+  /// Stores result[row][head] = sums of values, laneValues() for each of the lane's rows.
+  void store(llvm::ArrayRef<mlir::Value> sums, const SpanThread &thread,
              llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const;
 
   /// The lane's rows, the number of queries before the warp's, the number of queries, and the range

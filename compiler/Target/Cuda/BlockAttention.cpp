@@ -3,7 +3,7 @@
 /// Selects the attention kernels that blocks compute, and emits the tiles of a call
 /// (docs/decisions/0058). Those of bf16 on Hopper are in WarpgroupAttention.cpp; others:
 ///
-///   for each sequence and run of heads that share keys: for each tile of its queries:
+///   for each sequence and run of heads that share keys: for each tile of its queries (TileWalk.h):
 ///     load the queries; load the keys of the first span
 ///     for each span: store its keys; load its values; barrier;
 ///       scores; store its values; load the next keys; barrier;
@@ -155,13 +155,14 @@ struct Choice {
   bool isByWarpgroups;
 
   int64_t threads() const { return isByWarpgroups ? kAttentionThreads : shape.threads(); }
-  /// Bytes of shared memory before what sections need, and all of them.
+  /// Bytes of shared memory before what sections need, before what the walk needs, and all of them.
   int64_t bytesOfSpans() const {
     return isByWarpgroups ? WarpgroupSpans(shape).bytes() : shape.bytes();
   }
-  int64_t bytes(const AttentionForm &form) const {
+  int64_t walkBegin(const AttentionForm &form) const {
     return bytesOfSpans() + (form.hasSections() ? sectionBytes(shape.rows()) : 0);
   }
+  int64_t bytes(const AttentionForm &form) const { return walkBegin(form) + TileWalk::bytes(); }
 };
 } // namespace
 
@@ -198,7 +199,8 @@ std::optional<BlockWork> blockAttention(dataflow::KernelOp kernel,
                    {std::min(most, few), form.together},
                    /*fewRows=*/64,
                    // Blocks of warpgroups limit the registers themselves.
-                   choice.isByWarpgroups ? kAnyBlocks : 1};
+                   choice.isByWarpgroups ? kAnyBlocks : 1,
+                   /*findsPieces=*/true};
 }
 
 int64_t partialBytes(dataflow::KernelOp kernel) {
@@ -242,10 +244,9 @@ namespace {
 
 class AttentionCode {
 public:
-  AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
-                const KeySections &sections);
-  /// Emits the section of a tile after the one that ends at `after`.
-  KeySection emitSection(Value query, Value last, Value after);
+  AttentionCode(TileWalk &walk, const WalkedTile &walked, const SpanShape &shape, float scale,
+                SectionSpace space);
+  void emitSection();
 
 private:
   /// The values that are carried from span to span.
@@ -268,7 +269,9 @@ private:
   AttentionTile &a;
   const SpanShape &shape;
   const float scale;
-  const KeySections &sections;
+  TileWalk &walk;
+  const WalkedTile &walked;
+  const SectionSpace space;
   const SpanThread thread;
   const std::unique_ptr<SpanProducts> products;
   QueryTile tile;
@@ -276,10 +279,10 @@ private:
 
 } // namespace
 
-AttentionCode::AttentionCode(BlockCode &block, AttentionTile &a, const SpanShape &shape,
-                             float scale, const KeySections &sections)
-    : block(block), code(block.code), a(a), shape(shape), scale(scale), sections(sections),
-      thread(SpanThread::load(block)),
+AttentionCode::AttentionCode(TileWalk &walk, const WalkedTile &walked, const SpanShape &shape,
+                             float scale, SectionSpace space)
+    : block(walked.block), code(block.code), a(walked.a), shape(shape), scale(scale), walk(walk),
+      walked(walked), space(space), thread(SpanThread::load(block)),
       products(shape.units == Units::Fma ? fmaSpanProducts(block, a, shape, thread)
                                          : tensorSpanProducts(block, shape, thread)),
       tile(block, a, shape, thread.warp) {}
@@ -361,17 +364,21 @@ AttentionCode::State AttentionCode::attend(const SpanRows &keys, const SpanRows 
                           }));
 }
 
-KeySection AttentionCode::emitSection(Value query, Value last, Value after) {
-  tile.enter(query, last);
-  const KeySection section = sections.enter(tile, after, thread);
+void AttentionCode::emitSection() {
+  tile.enter(walked.query, walked.last);
+  walk.advance(KeySections(walked, space).enter(tile, thread));
+  // A tile may have no spans, whose barriers there would be.
+  block.barrier();
   const SmallVector<Value> queries = tile.enterRows(thread.g);
   products->takeQueries(queries, tile.rows);
   const SpanRows keys = tile.keysOrValues(/*areKeys=*/true),
                  values = tile.keysOrValues(/*areKeys=*/false);
   const State state = attend(keys, values);
-  sections.store(section, shape, query, last, state.softmax, state.sums, SpanThread::load,
-                 [&](int64_t i) { return products->columnOf(i); });
-  return section;
+  walk.again([&](const WalkedTile &again) {
+    KeySections(again, space)
+        .store(shape, state.softmax, state.sums, SpanThread::load,
+               [&](int64_t i) { return products->columnOf(i); });
+  });
 }
 
 // --- the kernel ----------------------------------------------------------------------------------
@@ -401,87 +408,30 @@ static AttentionTile prepare(VectorCode &code, const KernelBody &body, const Spa
   return a;
 }
 
-/// Emits the tiles of a call for heads [first, second): sequence by sequence, and for each sequence
-/// the heads that share keys.
-static void emitTiles(AttentionTile &a, const KernelArguments &arguments,
-                      const std::pair<Value, Value> &heads,
-                      llvm::function_ref<void(Value row, Value query, Value last)> emitTile) {
-  VectorCode &code = a.code;
-  const int64_t together = a.headsTogether;
-  code.walk(arguments.rowBegin, arguments.rowEnd, [&](Value row) {
-    Value last = code.smaller(enterSequence(a, row, arguments.rowEnd), arguments.rowEnd);
-    code.walk(heads.first, heads.second, [&](Value head) {
-      // The division of heads among blocks may split heads that share keys.
-      Value next = code.multiply(code.add(code.divide(head, together), 1), together);
-      next = code.smaller(next, heads.second);
-      a.head = head;
-      Value from = row, to = last;
-      if (together > 1) {
-        a.headCount = code.subtract(next, head);
-        a.firstQuery = row;
-        from = code.integer(0);
-        to = code.multiply(code.subtract(last, row), a.headCount);
-      }
-      code.loop(from, to, a.rows, [&](Value query) { emitTile(row, query, to); });
-      return next;
-    });
-    return last;
-  });
-}
-
-/// Calls `emit` with the code and the operands of one tile or section, for the heads of `a` and the
-/// sequence of `row`. The addresses of operands, the sequence and what follows from the thread's
-/// index are loaded and computed for each of them, so that they need no registers in the loops over
-/// sequences, heads and sections, and a warpgroup only keeps what it uses.
-static void emitApart(BlockCode &block, const AttentionTile &a, KernelBody body,
-                      const SpanShape &shape, Value row,
-                      llvm::function_ref<void(BlockCode &, AttentionTile &)> emit) {
-  VectorCode &code = block.code;
-  body.arguments.context = block.addressKeptHere(body.arguments.context);
-  AttentionTile own = prepare(code, body, shape);
-  Value kept = block.indexKeptHere(row);
-  enterSequence(own, kept, body.arguments.rowEnd);
-  own.head = a.head;
-  own.headCount = a.headCount;
-  own.firstQuery = kept;
-  BlockCode inTile = block;
-  inTile.thread = block.indexKeptHere(block.thread);
-  emit(inTile, own);
-}
-
 void emitBlockAttention(VectorCode &code, const KernelBody &body) {
-  blockAttention(body.kernel, code.target)->note(body.function);
+  const BlockWork work = *blockAttention(body.kernel, code.target);
+  work.note(body.function);
   BlockCode block(code, body.function);
   const AttentionForm form = formOf(body.kernel);
   const Choice choice = choose(body.kernel, form, code.target);
   const SpanShape &shape = choice.shape;
-  AttentionTile a = prepare(code, body, shape);
-  const auto heads = headsOfCall(code, body.arguments, form.heads);
-  if (!form.hasSections()) {
-    emitTiles(a, body.arguments, heads, [&](Value row, Value query, Value last) {
-      emitApart(block, a, body, shape, row, [&](BlockCode &inTile, AttentionTile &own) {
-        if (form.hasGivenWeights()) {
-          SpanValues(inTile, own, shape).emitTile(query, last);
-        } else {
-          SpanWeights(inTile, own, shape, form.scale).emitTile(query, last);
-        }
-      });
-    });
-    return;
-  }
-  const KeySections sections(block, a, body.arguments, form.heads, choice.bytesOfSpans());
-  emitTiles(a, body.arguments, heads, [&](Value row, Value query, Value last) {
-    code.repeat([&](Value after) {
-      KeySection section;
-      emitApart(block, a, body, shape, row, [&](BlockCode &inTile, AttentionTile &own) {
-        const KeySections ofTile = sections.in(inTile, own);
-        section = choice.isByWarpgroups ? WarpgroupAttention(inTile, own, shape, form.scale, ofTile)
-                                              .emitSection(query, last, after)
-                                        : AttentionCode(inTile, own, shape, form.scale, ofTile)
-                                              .emitSection(query, last, after);
-      });
-      return std::pair(section.to, section.hasNext);
-    });
+  auto prepareTile = [&](const KernelBody &own) { return prepare(code, own, shape); };
+  TileWalk walk(block, body, work, form.heads, choice.walkBegin(form), prepareTile);
+  walk.overTiles([&](const WalkedTile &walked) {
+    const SectionSpace sections = {form.heads, choice.bytesOfSpans()};
+    if (!form.hasSections()) {
+      walk.advance();
+      block.barrier();
+      if (form.hasGivenWeights()) {
+        SpanValues(walked.block, walked.a, shape).emitTile(walked.query, walked.last);
+      } else {
+        SpanWeights(walked.block, walked.a, shape, form.scale).emitTile(walked.query, walked.last);
+      }
+    } else if (choice.isByWarpgroups) {
+      WarpgroupAttention(walk, walked, shape, form.scale, sections).emitSection();
+    } else {
+      AttentionCode(walk, walked, shape, form.scale, sections).emitSection();
+    }
   });
 }
 
@@ -490,7 +440,8 @@ void emitMergedSections(VectorCode &code, const KernelBody &body) {
   BlockCode block(code, body.function);
   const AttentionForm form = formOf(body.kernel);
   AttentionTile a = prepare(code, body, choose(body.kernel, form, code.target).shape);
-  const KeySections sections(block, a, body.arguments, form.heads, /*begin=*/0);
+  const WalkedTile walked = {block, a, body.arguments, /*query=*/{}, /*last=*/{}, /*section=*/{}};
+  const KeySections sections(walked, {form.heads, /*begin=*/0});
   code.loop(body.arguments.rowBegin, body.arguments.rowEnd, 1, [&](Value row) {
     code.loop(body.arguments.columnBegin, body.arguments.columnEnd, 1,
               [&](Value head) { sections.merge(row, head); });

@@ -51,6 +51,16 @@ LaunchPieces::LaunchPieces(VectorCode &code, const LaunchRange &launch, Value ro
           ofColumns, code.divideUp(code.subtract(launch.columnEnd, launch.columnBegin), columns))) {
 }
 
+LaunchPieces LaunchPieces::of(VectorCode &code, const LaunchRange &launch, const BlockWork &work) {
+  Value isFew =
+      code.less(code.subtract(launch.rowEnd, launch.rowBegin), code.integer(work.fewRows + 1));
+  auto choose = [&](int64_t few, int64_t many) {
+    return code.select(isFew, code.integer(few), code.integer(many));
+  };
+  return {code, launch, choose(work.few.rows, work.many.rows),
+          choose(work.few.columns, work.many.columns)};
+}
+
 LaunchRange LaunchPieces::at(VectorCode &code, Value number) const {
   Value column = code.divide(number, ofColumns);
   return at(code, code.subtract(number, code.multiply(column, ofColumns)), column);

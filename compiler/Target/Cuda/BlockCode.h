@@ -62,6 +62,8 @@ struct LaunchRange {
 /// The pieces of a launch, each of so many rows and columns.
 struct LaunchPieces {
   LaunchPieces(VectorCode &code, const LaunchRange &launch, mlir::Value rows, mlir::Value columns);
+  /// Returns the pieces of a kernel's launch, which are smaller if it has few rows.
+  static LaunchPieces of(VectorCode &code, const LaunchRange &launch, const BlockWork &work);
 
   /// Returns a piece; rows vary fastest.
   LaunchRange at(VectorCode &code, mlir::Value number) const;
@@ -126,6 +128,9 @@ public:
   void barrier();
   /// Does the same for the lanes of the thread's warp.
   void syncWarp();
+  /// Keeps ptxas from computing the addresses of later loads before earlier ones have begun, which
+  /// would take registers (docs/decisions/0080). All lanes of the warp call it together.
+  void separateLoads() { syncWarp(); }
 
   /// Loads a number, or a vector of numbers, from global memory, aligned to its size.
   mlir::Value loadFar(mlir::Value address, mlir::Type type);

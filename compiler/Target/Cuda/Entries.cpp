@@ -96,15 +96,8 @@ static void callTogether(VectorCode &code, func::FuncOp kernel, Value launch,
     callKernel(code, kernel, context, work);
     return;
   }
-  Value isFew =
-      code.less(code.subtract(work.rowEnd, work.rowBegin), code.integer(block.fewRows + 1));
-  auto choose = [&](int64_t few, int64_t many) {
-    return code.select(isFew, code.integer(few), code.integer(many));
-  };
   Value own = LaunchPieces::first(code), step = LaunchPieces::step(code);
-  Value rows = choose(block.few.rows, block.many.rows);
-  const LaunchPieces pieces(code, work, rows, choose(block.few.columns, block.many.columns));
-  callPieces(code, kernel, context, pieces, own, step);
+  callPieces(code, kernel, context, LaunchPieces::of(code, work, block), own, step);
 }
 
 static void addEntry(func::FuncOp kernel, const TargetDescription &target) {

@@ -18,22 +18,8 @@ using namespace mlir;
 
 namespace heddle {
 
-std::pair<Value, Value> headsOfCall(VectorCode &code, const KernelArguments &arguments,
-                                    int64_t heads) {
-  Value before = code.multiply(code.divide(arguments.columnBegin, heads), heads);
-  return {code.subtract(arguments.columnBegin, before), code.subtract(arguments.columnEnd, before)};
-}
-
-KeySections::KeySections(BlockCode &block, AttentionTile &a, const KernelArguments &arguments,
-                         int64_t heads, int64_t begin)
-    : block(block), code(block.code), a(a), arguments(arguments), heads(heads), begin(begin),
-      own(block.indexKeptHere(code.divide(arguments.columnBegin, heads))) {}
-
-/// Loads it again, so that it needs no registers before.
 KeySections::Division KeySections::load() const {
-  KernelArguments again = arguments;
-  again.context = block.addressKeptHere(arguments.context);
-  Value launch = again.scratch(code);
+  Value launch = walked.arguments.scratch(code);
   auto field = [&](size_t offset) {
     return code.bytesAt(launch, code.integer(static_cast<int64_t>(offset)));
   };
@@ -44,24 +30,24 @@ KeySections::Division KeySections::load() const {
 
 Value KeySections::totalsAt(const QueryTile &tile, size_t i, const SpanThread &thread) const {
   Value lane = code.add(code.multiply(tile.placeInTile(i, thread), kLanesOfRow), thread.t);
-  return block.sharedAt(code.add(code.multiply(lane, 2 * kFloatBytes), begin));
+  return block.sharedAt(code.add(code.multiply(lane, 2 * kFloatBytes), space.begin));
 }
 
-KeySection KeySections::enter(QueryTile &tile, Value after, const SpanThread &thread) const {
+KeySection KeySections::enter(QueryTile &tile, const SpanThread &thread) const {
   // Warps that only load keys and values have negative numbers.
   Value hasRows = code.less(code.integer(-1), thread.warp);
-  code.when(code.both(hasRows, code.equal(after, code.integer(0))), [&] {
+  code.when(code.both(hasRows, code.equal(walked.after, code.integer(0))), [&] {
     for (size_t i = 0; i < static_cast<size_t>(tile.laneRows()); ++i) {
       block.store({code.number(kLowestScore), code.number(0)}, totalsAt(tile, i, thread));
     }
   });
   tile.enterKeys();
   Value isDivided = load().isDivided;
-  Value first = code.multiply(own, kSectionKeys);
+  Value first = code.multiply(walked.section, kSectionKeys);
   Value from = code.select(isDivided, code.larger(tile.from, first), tile.from);
   Value ofCall = code.smaller(tile.to, code.add(first, kSectionKeys));
   Value end = code.select(isDivided, ofCall, tile.to);
-  tile.from = code.larger(from, after);
+  tile.from = code.larger(from, walked.after);
   Value next = code.multiply(code.add(code.divide(tile.from, kSectionKeys), 1), kSectionKeys);
   tile.to = code.smaller(end, next);
   return {tile.to, code.less(next, end)};
@@ -91,7 +77,7 @@ Value KeySections::mergeValue(const Merged &row, Value before, Value sum) const 
 }
 
 Value KeySections::partialAt(const Division &division, Value row, Value head, Value section) const {
-  Value number = code.add(code.multiply(row, heads), head);
+  Value number = code.add(code.multiply(row, space.heads), head);
   number = code.add(code.multiply(number, division.count), section);
   return code.at(division.partials, code.multiply(number, partialNumbers(a.valueSize)));
 }
@@ -105,7 +91,7 @@ void KeySections::storePartial(const Division &division, const QueryTile &tile,
   tile.overSums(
       sums, thread, columnOf,
       [&](size_t i, llvm::function_ref<void()> useSums) {
-        partial = partialAt(division, tile.rows[i].row, tile.rows[i].head, own);
+        partial = partialAt(division, tile.rows[i].row, tile.rows[i].head, walked.section);
         code.when(isFirstLane, [&] {
           code.storeScalar(maxima[i], partial);
           code.storeScalar(rowSums[i], code.at(partial, 1));
@@ -118,8 +104,8 @@ void KeySections::storePartial(const Division &division, const QueryTile &tile,
 }
 
 /// Between sections, the result holds the sums of values, and shared memory the rest.
-void KeySections::storeMerged(const KeySection &section, const QueryTile &tile,
-                              ArrayRef<Value> maxima, ArrayRef<Value> rowSums, ArrayRef<Value> sums,
+void KeySections::storeMerged(const QueryTile &tile, ArrayRef<Value> maxima,
+                              ArrayRef<Value> rowSums, ArrayRef<Value> sums,
                               const SpanThread &thread,
                               llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const {
   Merged row;
@@ -133,7 +119,7 @@ void KeySections::storeMerged(const KeySection &section, const QueryTile &tile,
         row = mergeRow(before[0], before[1], maxima[i], rowSums[i]);
         block.store({row.maximum, row.sum}, totals);
         factor =
-            code.select(section.hasNext, code.number(1), code.divideFloat(code.number(1), row.sum));
+            code.select(walked.hasNext, code.number(1), code.divideFloat(code.number(1), row.sum));
         Value ofRow = tile.resultAt(tile.rows[i], code.integer(0));
         auto use = [&](bool first, Value address) {
           isFirst = first;
@@ -153,23 +139,19 @@ void KeySections::storeMerged(const KeySection &section, const QueryTile &tile,
       });
 }
 
-void KeySections::store(const KeySection &section, const SpanShape &shape, Value query, Value last,
-                        const SoftmaxState &softmax, ArrayRef<Value> sums,
+void KeySections::store(const SpanShape &shape, const SoftmaxState &softmax, ArrayRef<Value> sums,
                         llvm::function_ref<SpanThread(BlockCode &)> loadThread,
                         llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const {
-  // The thread and its rows are computed anew, so that they need no registers before.
-  BlockCode again = block;
-  again.thread = block.indexKeptHere(block.thread);
-  const SpanThread thread = loadThread(again);
+  const SpanThread thread = loadThread(block);
   QueryTile tile(block, a, shape, thread.warp);
-  tile.enter(block.indexKeptHere(query), last);
-  tile.enterRows(thread.g);
+  tile.enter(walked.query, walked.last);
+  tile.enterPlaces(thread.g);
   const SmallVector<Value> rowSums = sumsOfRows(block, softmax.sums);
   const Division division = load();
   code.when(
       division.isDivided,
       [&] { storePartial(division, tile, softmax.maxima, rowSums, sums, thread, columnOf); },
-      [&] { storeMerged(section, tile, softmax.maxima, rowSums, sums, thread, columnOf); });
+      [&] { storeMerged(tile, softmax.maxima, rowSums, sums, thread, columnOf); });
 }
 
 void KeySections::merge(Value row, Value head) const {

@@ -8,6 +8,7 @@
 #define HEDDLE_COMPILER_TARGET_CUDA_KEYSECTIONS_H
 
 #include "compiler/Target/Cuda/AttentionSpan.h"
+#include "compiler/Target/Cuda/TileWalk.h"
 
 #include "heddle/Abi.h"
 
@@ -28,37 +29,24 @@ inline constexpr int64_t sectionBytes(int64_t rows) {
   return rows * kLanesOfRow * 2 * static_cast<int64_t>(sizeof(float));
 }
 
-/// Returns the heads of a call, [first, second), of a kernel with so many; its columns may be those
-/// of any section.
-std::pair<mlir::Value, mlir::Value> headsOfCall(VectorCode &code, const KernelArguments &arguments,
-                                                int64_t heads);
-
-/// A section of the keys that a tile sees: where it ends, and whether the block computes a later
-/// one.
-struct KeySection {
-  mlir::Value to, hasNext;
+/// The heads of the kernel, and the byte of shared memory from which on there are sectionBytes().
+struct SectionSpace {
+  int64_t heads, begin;
 };
 
-/// The sections of a call.
+/// The sections of a tile.
 class KeySections {
 public:
-  /// `arguments` are those of a call, and `heads` those of the kernel; `begin` is the byte of
-  /// shared memory from which on there are sectionBytes().
-  KeySections(BlockCode &block, AttentionTile &a, const KernelArguments &arguments, int64_t heads,
-              int64_t begin);
+  KeySections(const WalkedTile &walked, SectionSpace space)
+      : walked(walked), block(walked.block), code(block.code), a(walked.a), space(space) {}
 
-  /// Returns the same with the code and the operands of one tile.
-  KeySections in(BlockCode &inTile, AttentionTile &own) const {
-    return KeySections(inTile, own, *this);
-  }
-  /// Enters the keys of the first section of a tile that the block computes, if `after` is zero, or
-  /// of the one after the section that ends there. There is one even if the tile sees no key of it.
-  KeySection enter(QueryTile &tile, mlir::Value after, const SpanThread &thread) const;
-  /// Stores what the lane has of a section's result, of the tile from number `query` on of queries
-  /// before `last`: merged with the sections before, or as a partial result if other blocks compute
-  /// other sections. All lanes of a warp call it together. Threads are as loadThread() says.
-  void store(const KeySection &section, const SpanShape &shape, mlir::Value query, mlir::Value last,
-             const SoftmaxState &softmax, llvm::ArrayRef<mlir::Value> sums,
+  /// Enters the keys of the first section that the block computes, or of the one after that of the
+  /// walk. There is one even if the tile sees no key of it.
+  KeySection enter(QueryTile &tile, const SpanThread &thread) const;
+  /// Stores what the lane has of the result of a section whose spans are computed: merged with the
+  /// sections before, or as a partial result if other blocks compute other sections. All lanes of a
+  /// warp call it together. Threads are as loadThread() says.
+  void store(const SpanShape &shape, const SoftmaxState &softmax, llvm::ArrayRef<mlir::Value> sums,
              llvm::function_ref<SpanThread(BlockCode &)> loadThread,
              llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const;
   /// Merges the partial results of a row and a head, and stores its result. The threads of a block
@@ -66,10 +54,6 @@ public:
   void merge(mlir::Value row, mlir::Value head) const;
 
 private:
-  KeySections(BlockCode &inTile, AttentionTile &own, const KeySections &other)
-      : block(inTile), code(inTile.code), a(own), arguments(other.arguments), heads(other.heads),
-        begin(other.begin), own(other.own) {}
-
   /// How the launch divides keys (HeddleSections).
   struct Division {
     /// The number of sections that different blocks compute, and whether it is more than one.
@@ -95,18 +79,16 @@ private:
                     llvm::ArrayRef<mlir::Value> maxima, llvm::ArrayRef<mlir::Value> rowSums,
                     llvm::ArrayRef<mlir::Value> sums, const SpanThread &thread,
                     llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const;
-  void storeMerged(const KeySection &section, const QueryTile &tile,
-                   llvm::ArrayRef<mlir::Value> maxima, llvm::ArrayRef<mlir::Value> rowSums,
-                   llvm::ArrayRef<mlir::Value> sums, const SpanThread &thread,
+  void storeMerged(const QueryTile &tile, llvm::ArrayRef<mlir::Value> maxima,
+                   llvm::ArrayRef<mlir::Value> rowSums, llvm::ArrayRef<mlir::Value> sums,
+                   const SpanThread &thread,
                    llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const;
 
+  const WalkedTile &walked;
   BlockCode &block;
   VectorCode &code;
   AttentionTile &a;
-  const KernelArguments arguments;
-  const int64_t heads, begin;
-  /// The section of the call, if keys are divided.
-  mlir::Value own;
+  const SectionSpace space;
 };
 
 } // namespace heddle

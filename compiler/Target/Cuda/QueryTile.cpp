@@ -104,6 +104,14 @@ SmallVector<Value> QueryTile::enterRows(Value g) {
   return queries;
 }
 
+void QueryTile::enterPlaces(Value g) {
+  rows.clear();
+  for (int64_t i = 0; i < shape.laneRows; ++i) {
+    const QueryPlace place = placeAt(code.add(code.add(before, g), i * kLaneGroups));
+    rows.push_back({place.row, place.head, /*position=*/{}});
+  }
+}
+
 void QueryTile::enterKeys() {
   // Bounds of visible keys do not decrease from row to row.
   auto wide = [&](Value number) -> Value {
@@ -157,14 +165,11 @@ void QueryTile::storeNumber(Value number, Value address) const {
   code.storeScalar(code.addFloat(number, code.number(0)), address);
 }
 
-void QueryTile::store(ArrayRef<Value> factors, ArrayRef<Value> all, const SpanThread &thread,
+void QueryTile::store(ArrayRef<Value> all, const SpanThread &thread,
                       llvm::function_ref<SpanProducts::Column(int64_t)> columnOf) const {
   overSums(
       all, thread, columnOf, [](size_t, llvm::function_ref<void()> useSums) { useSums(); },
-      [&](size_t i, Value column, Value sum) {
-        storeNumber(factors.empty() ? sum : code.multiplyFloat(sum, factors[i]),
-                    resultAt(rows[i], column));
-      });
+      [&](size_t i, Value column, Value sum) { storeNumber(sum, resultAt(rows[i], column)); });
 }
 
 } // namespace heddle

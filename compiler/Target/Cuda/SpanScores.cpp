@@ -82,13 +82,19 @@ Value ScoreCode::areBefore(Value position) { return code.less(positions, broadca
 Value ScoreCode::biases(float factor) {
   const int64_t distance = a.biasDistance, width = 2 * distance + 1;
   Value table = code.at(a.bias, code.multiply(row.head, width));
+  auto number = [&](int64_t each) -> Value {
+    return arith::ConstantOp::create(code.builder, code.location,
+                                     DenseElementsAttr::get(integers, static_cast<int32_t>(each)));
+  };
+  // Distances are shifted so that none is negative.
+  Value before = arith::TruncIOp::create(code.builder, code.location, code.i32,
+                                         code.subtract(row.position, distance));
+  Value indices = code.subtract(positions, broadcast(before));
+  indices = code.smaller(code.larger(indices, number(0)), number(width - 1));
   SmallVector<Value> loaded;
-  for (Value position : elementsOf(code, positions)) {
-    Value key = arith::ExtSIOp::create(code.builder, code.location, code.i64, position);
-    // Distances are shifted so that none is negative.
-    Value index = code.add(code.subtract(key, row.position), distance);
-    index = code.smaller(code.larger(index, code.integer(0)), code.integer(width - 1));
-    loaded.push_back(code.loadScalar(code.at(table, index)));
+  for (Value index : elementsOf(code, indices)) {
+    Value wide = arith::ExtUIOp::create(code.builder, code.location, code.i64, index);
+    loaded.push_back(code.loadScalar(code.at(table, wide)));
   }
   Value bias = vectorOf(code, loaded);
   return factor == 1 ? bias : code.multiplyFloat(bias, splat(factor));

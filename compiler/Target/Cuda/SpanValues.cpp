@@ -79,7 +79,7 @@ void SpanValues::emitTile(Value query, Value last) {
   const SmallVector<Value> after =
       code.loop(begin, tile.to, shape.keys, initial,
                 [&](Value first, ValueRange carried) { return next(first, carried, values); });
-  tile.store(/*factors=*/{}, ArrayRef(after).take_back(sums), thread,
+  tile.store(ArrayRef(after).take_back(sums), thread,
              [&](int64_t i) { return products->columnOf(i); });
 }
 

@@ -102,6 +102,7 @@ SmallVector<Value> SpanWriter::load(const QueryTile &tile, const SpanRows &keys,
         Value position = code.add(first, code.multiply(part.part, kCoreSteps));
         llvm::append_range(numbers,
                            loadColumn(block, values, position, part.row, kCoreSteps, from, to));
+        block.separateLoads();
       });
       return numbers;
     };
@@ -118,6 +119,7 @@ SmallVector<Value> SpanWriter::load(const QueryTile &tile, const SpanRows &keys,
       Value position = code.add(first, part.row);
       Value near = code.larger(code.smaller(position, code.subtract(tile.to, 1)), tile.from);
       llvm::append_range(numbers, loadPart(keys, near, part.part, together));
+      block.separateLoads();
     });
     return numbers;
   });

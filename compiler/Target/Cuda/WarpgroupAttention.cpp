@@ -40,10 +40,10 @@ static SpanThread loadThread(BlockCode &block) {
   return thread;
 }
 
-WarpgroupAttention::WarpgroupAttention(BlockCode &block, AttentionTile &a, const SpanShape &shape,
-                                       float scale, const KeySections &sections)
-    : block(block), code(block.code), a(a), shape(shape), scale(scale), sections(sections),
-      spans(shape), warpgroups(block),
+WarpgroupAttention::WarpgroupAttention(TileWalk &walk, const WalkedTile &walked,
+                                       const SpanShape &shape, float scale, SectionSpace space)
+    : block(walked.block), code(block.code), a(walked.a), shape(shape), scale(scale), walk(walk),
+      walked(walked), space(space), spans(shape), warpgroups(block),
       stages(warpgroups, WarpgroupSpans::kStages, spans.mbarriersBegin()),
       warpgroup(code.divide(block.thread, kWarpgroupThreads)),
       inWarpgroup(code.remainder(block.thread, kWarpgroupThreads)), thread(loadThread(block)),
@@ -282,7 +282,7 @@ WarpgroupAttention::State WarpgroupAttention::attend() {
 
 // --- a tile --------------------------------------------------------------------------------------
 
-void WarpgroupAttention::consume(const KeySection &section, Value query, Value last) {
+void WarpgroupAttention::consume() {
   const auto rows = static_cast<size_t>(shape.laneRows);
   Value firstRow = code.multiply(code.subtract(warpgroup, 1), kWarpgroupRows);
   writer.storeQueries(tile, a, firstRow);
@@ -305,28 +305,30 @@ void WarpgroupAttention::consume(const KeySection &section, Value query, Value l
           return none;
         });
     const auto found = ArrayRef(all);
-    store(section,
-          {SmallVector<Value>(found.take_front(rows)), SmallVector<Value>(found.slice(rows, rows))},
-          found.drop_front(2 * rows), query, last);
+    store({SmallVector<Value>(found.take_front(rows)), SmallVector<Value>(found.slice(rows, rows))},
+          found.drop_front(2 * rows));
   });
 }
 
 /// Stores the result of the lane's rows.
-void WarpgroupAttention::store(const KeySection &section, const SoftmaxState &softmax,
-                               ArrayRef<Value> sums, Value query, Value last) {
+void WarpgroupAttention::store(const SoftmaxState &softmax, ArrayRef<Value> sums) {
   SmallVector<Value> ofRows;
   for (size_t row = 0; row < static_cast<size_t>(shape.laneRows); ++row) {
     for (size_t i = 2 * row; i < sums.size(); i += kLaneSums) {
       ofRows.append({sums[i], sums[i + 1]});
     }
   }
-  sections.store(section, shape, query, last, softmax, ofRows, loadThread,
-                 [](int64_t i) { return SpanProducts::Column{i / 2 * kMatrixColumns + i % 2, 2}; });
+  walk.again([&](const WalkedTile &again) {
+    KeySections(again, space).store(shape, softmax, ofRows, loadThread, [](int64_t i) {
+      return SpanProducts::Column{i / 2 * kMatrixColumns + i % 2, 2};
+    });
+  });
 }
 
-KeySection WarpgroupAttention::emitSection(Value query, Value last, Value after) {
-  tile.enter(query, last);
-  const KeySection section = sections.enter(tile, after, thread);
+void WarpgroupAttention::emitSection() {
+  tile.enter(walked.query, walked.last);
+  // Both branches below begin with a barrier.
+  walk.advance(KeySections(walked, space).enter(tile, thread));
   firstSpan = tile.firstSpan();
   // One lane of each warp that has queries makes a stage empty.
   constexpr int64_t warps = kWarpgroupThreads / kWarpLanes;
@@ -334,12 +336,9 @@ KeySection WarpgroupAttention::emitSection(Value query, Value last, Value after)
   stages.create(warpgroups.constant(kWarpgroupThreads),
                 code.select(areAll, warpgroups.constant(kQueryWarpgroups * warps),
                             warpgroups.constant(warps)));
-  code.when(
-      code.equal(warpgroup, code.integer(0)), [&] { produce(); },
-      [&] { consume(section, query, last); });
+  code.when(code.equal(warpgroup, code.integer(0)), [&] { produce(); }, [&] { consume(); });
   block.barrier();
   stages.destroy();
-  return section;
 }
 
 } // namespace heddle

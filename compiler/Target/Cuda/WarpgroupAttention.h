@@ -108,10 +108,9 @@ private:
 /// Emits sections of tiles.
 class WarpgroupAttention {
 public:
-  WarpgroupAttention(BlockCode &block, AttentionTile &a, const SpanShape &shape, float scale,
-                     const KeySections &sections);
-  /// Emits the section of a tile after the one that ends at `after`.
-  KeySection emitSection(mlir::Value query, mlir::Value last, mlir::Value after);
+  WarpgroupAttention(TileWalk &walk, const WalkedTile &walked, const SpanShape &shape, float scale,
+                     SectionSpace space);
+  void emitSection();
 
 private:
   /// The values that are carried from span to span: the stage of the span and its products of
@@ -143,16 +142,17 @@ private:
   void awaitValues(State &state);
   State next(mlir::Value first, State state);
   State attend();
-  void consume(const KeySection &section, mlir::Value query, mlir::Value last);
-  void store(const KeySection &section, const SoftmaxState &softmax,
-             llvm::ArrayRef<mlir::Value> sums, mlir::Value query, mlir::Value last);
+  void consume();
+  void store(const SoftmaxState &softmax, llvm::ArrayRef<mlir::Value> sums);
 
   BlockCode &block;
   VectorCode &code;
   AttentionTile &a;
   const SpanShape &shape;
   const float scale;
-  const KeySections &sections;
+  TileWalk &walk;
+  const WalkedTile &walked;
+  const SectionSpace space;
   const WarpgroupSpans spans;
   WarpgroupCode warpgroups;
   StageRing stages;

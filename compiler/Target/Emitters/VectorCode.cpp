@@ -444,15 +444,6 @@ void VectorCode::walk(Value from, Value to, llvm::function_ref<Value(Value)> bod
   Block *after = builder.createBlock(&op.getAfter(), {}, {i64}, {location});
   scf::YieldOp::create(builder, location, ValueRange{body(after->getArgument(0))});
 }
-void VectorCode::repeat(llvm::function_ref<std::pair<Value, Value>(Value)> body) {
-  auto op = scf::WhileOp::create(builder, location, TypeRange{i64}, ValueRange{integer(0)});
-  OpBuilder::InsertionGuard guard(builder);
-  Block *before = builder.createBlock(&op.getBefore(), {}, {i64}, {location});
-  const auto [next, isRepeated] = body(before->getArgument(0));
-  scf::ConditionOp::create(builder, location, isRepeated, ValueRange{next});
-  Block *after = builder.createBlock(&op.getAfter(), {}, {i64}, {location});
-  scf::YieldOp::create(builder, location, after->getArguments());
-}
 void VectorCode::when(Value condition, llvm::function_ref<void()> then,
                       llvm::function_ref<void()> otherwise) {
   auto op = scf::IfOp::create(builder, location, condition, /*withElseRegion=*/bool(otherwise));

@@ -188,9 +188,6 @@ public:
   /// Emits a while loop: calls `body` with `from`, then with its previous result, as long as that
   /// is less than `to`.
   void walk(mlir::Value from, mlir::Value to, llvm::function_ref<mlir::Value(mlir::Value)> body);
-  /// Calls `body` with zero, then with its previous first result, as long as the second one, an i1,
-  /// is true.
-  void repeat(llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::Value)> body);
   void when(mlir::Value condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = nullptr);
 

@@ -13,7 +13,11 @@
 
 // Two warps with 32 rows each: queries, then 32 keys and as many values.
 // REPORT-DAG: what="sm_80: blocks of 64 threads for tiles of 64 rows and spans of 32 keys, products of f32"{{.*}}where=exact
-// CHECK: func.func @exact.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, 20480, 64, 1, 16, 1, 64, 1, 0>}
+// CHECK: func.func @exact.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, 20624, 64, 1, 16, 1, 64, 1, 1>}
+// The place of the block: stored once, and before the spans of each tile.
+// CHECK: nvvm.barrier0
+// CHECK: scf.while
+// CHECK-COUNT-2: nvvm.barrier0
 // Keys are loaded four numbers at a time where they lie so, else one by one.
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
@@ -41,7 +45,7 @@ dataflow.kernel @exact : (!x, !x, !x) -> !x
 // Four warps with 16 rows each, spans of 32 keys in bf16. Scores become the first matrix of a product
 // without leaving their lanes.
 // REPORT-DAG: what="sm_80: blocks of 128 threads for tiles of 64 rows and spans of 32 keys, products of bf16"{{.*}}where=rounded
-// CHECK: func.func @rounded.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 7168, 64, 1, 2, 1, 64, 1, 0>}
+// CHECK: func.func @rounded.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 7312, 64, 1, 2, 1, 64, 1, 1>}
 // CHECK: nvvm.barrier0
 // CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
@@ -66,7 +70,7 @@ dataflow.kernel @tf32 : (!x, !x, !x) -> !x
 } loc("tf32")
 
 // Heads that share keys are in one tile, and work is cut by all of them.
-// CHECK: func.func @shared.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 16, 4, 16, 4, 64, 1, 0>}
+// CHECK: func.func @shared.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 16, 4, 16, 4, 64, 1, 1>}
 dataflow.kernel @shared : (!x, !dataflow.buffer<[tokens, 16], f32>, !dataflow.buffer<[tokens, 16], f32>) -> !x
     computes #dataflow.attention<heads = 4, keySize = 16, valueSize = 16, scale = 0.25 : f32, visibility = <all>, keyShare = 4, valueShare = 4> {
 ^bb0(%score: f32):
@@ -85,7 +89,7 @@ dataflow.kernel @large : (!large, !large, !large) -> !large
 } loc("large")
 
 // Four warps with eight rows each. A lane sums up the pairs of its four keys of a span.
-// CHECK: func.func @pairs.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 10240, 32, 1, 16, 1, 64, 1, 0>}
+// CHECK: func.func @pairs.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 10384, 32, 1, 16, 1, 64, 1, 1>}
 // CHECK-NOT: arith.constant dense<{{.*}}> : vector<8xf32>
 // CHECK: %[[PAIR:.*]] = arith.subf {{.*}} : vector<4xf32>
 // CHECK: math.fma %{{.*}}, %[[PAIR]], %{{.*}} : vector<4xf32>
@@ -101,7 +105,7 @@ dataflow.kernel @pairs : (!x, !x, !x, !dataflow.buffer<[2, 32], f32>) -> !x
 } loc("pairs")
 
 // The rows of a step, in the order of time, see the keys of their sequences in a cache.
-// CHECK: func.func @steps.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 2, 1, 64, 1, 0>}
+// CHECK: func.func @steps.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 2, 1, 64, 1, 1>}
 // REPORT-DAG: what="sm_80: blocks of 64 threads for tiles of 64 rows and spans of 32 keys, products of f32"{{.*}}where=steps
 !steps = !dataflow.buffer<[steps, 64], f32>
 dataflow.kernel @steps : (!steps, !keys, !values) -> !steps
@@ -110,9 +114,10 @@ dataflow.kernel @steps : (!steps, !keys, !values) -> !steps
   dataflow.yield %score
 } loc("steps")
 
-// Weights: the maximum and the sum of a row, then its scores again. Each pass has two barriers.
-// CHECK: func.func @weights.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 16, 1, 64, 1, 0>}
-// CHECK-COUNT-2: nvvm.barrier0
+// Weights: the maximum and the sum of a row, then its scores again. Each pass has two barriers, after
+// the three of the place.
+// CHECK: func.func @weights.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 16, 1, 64, 1, 1>}
+// CHECK-COUNT-5: nvvm.barrier0
 // CHECK: nvvm.shfl.sync bfly
 // CHECK: arith.divf
 // CHECK-COUNT-2: nvvm.barrier0
@@ -127,8 +132,8 @@ dataflow.kernel @weights : (!x, !x) -> !scores
 } loc("weights")
 
 // Sums of values with given weights: the same tiles, without queries and keys.
-// CHECK: func.func @values.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 2, 1, 64, 1, 0>}
-// CHECK-COUNT-2: nvvm.barrier0
+// CHECK: func.func @values.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 64, {{[0-9]+}}, 64, 1, 2, 1, 64, 1, 1>}
+// CHECK-COUNT-5: nvvm.barrier0
 // CHECK-NOT: nvvm.barrier0
 // REPORT-DAG: what="sm_80: blocks of 64 threads for tiles of 64 rows and spans of 32 keys, products of f32"{{.*}}where=values
 dataflow.kernel @values : (!scores, !values) -> !x
@@ -149,7 +154,7 @@ dataflow.kernel @huge : (!huge, !huge, !huge) -> !huge
 
 // Filters of numbers near a key: a warp with eight rows, whose lines take as much memory as those of
 // fewer filters in a block of four warps.
-// CHECK: func.func @locations.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 32, {{[0-9]+}}, 8, 1, 8, 1, 64, 1, 0>}
+// CHECK: func.func @locations.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 32, {{[0-9]+}}, 8, 1, 8, 1, 64, 1, 1>}
 // CHECK: scf.for
 // REPORT-DAG: what="sm_80: blocks of 32 threads for tiles of 8 rows and spans of 16 keys, sums over pairs in f32"{{.*}}where=locations
 dataflow.kernel @locations : (!x, !x, !scores, !dataflow.buffer<[33, 6], f32>, !dataflow.buffer<[32, 33], f32>, !dataflow.buffer<[2, 32], f32>) -> !scores

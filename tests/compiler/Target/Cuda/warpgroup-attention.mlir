@@ -15,7 +15,7 @@
 // REPORT-DAG: what="sm_90a: blocks of 384 threads for tiles of 128 rows and spans of 64 keys, products of bf16 by warpgroups"{{.*}}where=rounded
 // CHECK: llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // Queries of 96 elements take two chunks of 64; a stage has 64 keys of that size and 32 values.
-// CHECK: func.func @rounded.sm_90a({{.*}}) attributes {dataflow.block_work = array<i64: 384, 118848, 128, 1, 2, 1, 64, 0, 0>}
+// CHECK: func.func @rounded.sm_90a({{.*}}) attributes {dataflow.block_work = array<i64: 384, 118992, 128, 1, 2, 1, 64, 0, 1>}
 // A full and an empty mbarrier for each stage.
 // CHECK-COUNT-8: nvvm.mbarrier.init
 // The producer has loaded the first keys when it comes to the barrier.
