@@ -157,7 +157,7 @@ BlockWork fmaWork(Type element, int64_t k, int64_t groups, bool hasWindows) {
       {many.rows, many.panels},
       {few.rows, few.panels},
       kFewRows,
-      groups == 1 && !hasWindows ? kAnyBlocks : kBlocksOfGroups};
+      kProductBlocks};
 }
 
 // --- copies ------------------------------------------------------------------------------------
@@ -179,9 +179,12 @@ void TileCode::storeWindow(Value row, Value column, Value valid, Value place) {
 /// Copies the elements of all rows at the steps of a slab, transposed, or computes them if they are
 /// contents of windows. Rows past the end repeat the last one; their results are not used.
 void TileCode::copyRows(Value stage, Value first) {
-  Value step = code.remainder(block.thread, tile.slab), valid;
+  // Much follows from the place of a thread among windows. It is recomputed, so that it takes no
+  // registers while a slab is multiplied.
+  Value thread = product.windows ? block.indexKeptHere(block.thread) : block.thread;
+  Value step = code.remainder(thread, tile.slab), valid;
   Value k = stepAt(block, product.k, tile.slab, first, step, valid, kFloatBytes);
-  Value row = code.divide(block.thread, tile.slab);
+  Value row = code.divide(thread, tile.slab);
   Value lastRow = product.lastRow(block, tile.rows);
   Value narrow = arith::TruncIOp::create(code.builder, code.location, code.i32, row);
   Value column = product.columnAt(code, k);

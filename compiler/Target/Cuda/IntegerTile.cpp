@@ -67,7 +67,7 @@ BlockWork integerWork(QuantizedType type, int64_t k, int64_t groups) {
           {many.words.rows, many.words.panels},
           {few.words.rows, few.words.panels},
           kFewRows,
-          kAnyBlocks};
+          kProductBlocks};
 }
 
 IntegerTileCode::IntegerTileCode(BlockCode &block, const IntegerTile &tile,

@@ -17,9 +17,9 @@ namespace heddle {
 
 /// Threads of a block, for all products except those of warpgroups.
 inline constexpr int64_t kProductThreads = 128;
-/// Blocks of a multiprocessor that computes groups of columns or windows: for more, ptxas limits
-/// registers to 128 or 168, and spills some.
-inline constexpr int64_t kBlocksOfGroups = 2;
+/// Their blocks of a multiprocessor: for more, ptxas limits registers of products with few steps to
+/// 128 or 168, and spills some. Those of others have no registers for more.
+inline constexpr int64_t kProductBlocks = 2;
 
 /// Rows that choose groups of weights: places of an order, in which rows of a group are adjacent.
 struct ChosenRows {

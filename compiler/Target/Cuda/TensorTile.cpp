@@ -76,7 +76,7 @@ BlockWork tensorWork(int64_t groups) {
           {many.words.rows, many.words.panels},
           {kFew.words.rows, kFew.words.panels},
           kFewRows,
-          groups == 1 ? kAnyBlocks : kBlocksOfGroups};
+          kProductBlocks};
 }
 
 void TileCode::storeRows(ValueRange loaded, const Slab &slab) {

@@ -106,21 +106,25 @@ static int64_t membersFor(int64_t columns) {
   return std::min<int64_t>(kWarpLanes, static_cast<int64_t>(llvm::PowerOf2Ceil(columns)));
 }
 
-static BlockWork workOf(int64_t columns) {
+/// Operands whose addresses fit into the registers of kRowBlocks.
+static constexpr unsigned kFewOperands = 12;
+
+static BlockWork workOf(dataflow::KernelOp kernel, int64_t columns) {
+  const unsigned operands = kernel.getKernelType().getNumInputs();
   const int64_t teams = kRowThreads / membersFor(columns);
   // Shared memory marks a launch whose threads cooperate.
   return {kRowThreads, kSharedAlignment, {kRowsOfTeam * teams, 1},
-          {teams, 1},  kFewRows,         kRowBlocks};
+          {teams, 1},  kFewRows,         operands <= kFewOperands ? kRowBlocks : kRowBlocks / 2};
 }
 
 std::optional<BlockWork> warpRows(dataflow::KernelOp kernel) {
   const std::optional<int64_t> columns = columnsOf(kernel);
-  return columns ? std::optional(workOf(*columns)) : std::nullopt;
+  return columns ? std::optional(workOf(kernel, *columns)) : std::nullopt;
 }
 
 /// Divides the threads of a block into teams in the current function.
 static void enterTeams(VectorCode &code, const KernelBody &body, int64_t columns) {
-  const BlockWork work = workOf(columns);
+  const BlockWork work = workOf(body.kernel, columns);
   work.note(body.function);
   const int64_t members = kRowThreads / work.few.rows;
   auto block = std::make_shared<BlockCode>(code, body.function);

@@ -104,6 +104,9 @@ SmallVector<Value> WordTileCode::loadRows(Value number) {
     Value offset = arith::ConstantIntOp::create(code.builder, code.location, code.i32, begin);
     Value inTile = TiledProduct::nearRow(block, code.add(row, offset), lastRow);
     loaded.push_back(loadFour(code.at(first, code.multiply(inTile, product.rowElements)), k));
+    if (!product.hasAlignedRows) {
+      block.separateLoads();
+    }
   }
   return loaded;
 }

@@ -47,34 +47,22 @@ CACHES = ["bf16", "int8"]
 THOROUGH_BASE = {"bert", "llama", "mixtral", "weighted", "translator"}
 THOROUGH = {"bert-tiny", "weighted", "t5-tiny", "llama-tiny", "mixtral-tiny", "lstm-general"}
 # Programs of kernels, for sizes and features that no model here has.
-PROGRAMS = ["attention-sizes", "attention-warpgroups", "integer-products", "wide-product"]
+PROGRAMS = ["attention-sizes", "attention-warpgroups", "integer-products", "unaligned-product", "wide-product"]
+# Graphs whose exporter made a constant of the length of sequences.
+STATIC = {"torch-encoder/ts-torch-op17"}
 
 # Kernels that may have registers in memory: the target, their names, an instruction that they have, the most
 # bytes of the stack frame, of stores and of loads, and the decision that says why.
 Allowance = namedtuple("Allowance", "target name instruction stack stores loads decision")
 ALLOWED = [
-    # Attention by warpgroups: variables outside the loops over spans, and with heads of 128 and biases inside.
-    Allowance("sm_90a", r"attention_\d+x(3[3-9]|[45]\d|6[0-4])(_\w+)?|size64\w*", "wgmma", 64, 68, 84, "0069"),
-    Allowance("sm_90a", r"attention_\d+x128_\w*cached_i8", "wgmma", 168, 208, 312, "0069"),
-    Allowance("sm_90a", r"attention_\d+x128(_\w+)?|size128\w*", "wgmma", 184, 184, 264, "0069"),
-    Allowance("sm_90a", r"attention_\w+_tanh_scale", "wgmma", 128, 124, 160, "0069"),
-    # Attention of large heads by blocks: variables outside the loop over spans.
-    Allowance("sm_80", r"size128_tf32", "mma.sync", 16, 16, 20, "0058"),
-    Allowance("sm_80", r"attention_\d+x64_\w*cached_tf32x3", "mma.sync", 8, 16, 24, "0058"),
-    Allowance("sm_80", r"attention_\d+x128_\w*cached_tf32", "mma.sync", 88, 112, 120, "0058"),
-    Allowance("sm_90a", r"attention_\d+x128_\w*cached_tf32", "mma.sync", 48, 64, 72, "0058"),
-    Allowance("sm_80", r"attention_\d+x128_\w*cached_i8", "fma.rn.f32", 96, 112, 120, "0058"),
-    Allowance("sm_80", r"attention_\d+x128_\w*cached(_tf32x3)?", "fma.rn.f32", 48, 52, 68, "0058"),
-    Allowance("sm_90a", r"attention_\d+x128_\w*cached(_\w+)?", "fma.rn.f32", 40, 48, 80, "0058"),
-    Allowance("sm_80", r"attention_\d+x256_\w*cached\w*|size256_f32", "fma.rn.f32", 96, 100, 120, "0058"),
-    Allowance("sm_90a", r"attention_\d+x256_\w*cached\w*|size256_f32", "fma.rn.f32", 56, 52, 76, "0058"),
-    # Products of windows.
-    *(Allowance(target, r"contract_slide_\w+", "fma.rn.f32", 40, 40, 40, "0073") for target in TARGETS),
-    # Variables of the launch, which no loop uses.
+    # Variables of the launch, which no loop over slabs uses.
+    Allowance("sm_80", r"contract_40x40_add_tanh_multiply_multiply_add", "fma.rn.f32", 8, 4, 4, "0080"),
     *(Allowance(target, r"contract_\w+_integers(_\w+)?", "mma.sync", 8, 8, 16, "0072") for target in TARGETS),
     Allowance("sm_90a", r"int4_g128", "mma.sync", 8, 8, 8, "0072"),
-    # Heads of more than 256 elements are computed thread by thread, with the context of the call in memory.
-    *(Allowance(target, r"attention_\w*1x512_cached", ".local", 24, 0, 0, "0038") for target in TARGETS),
+    # Heads of more than 256 elements and states of all steps are computed thread by thread, with the context of the
+    # call in memory.
+    *(Allowance(target, r"attention_\w*1x512_cached|collect_\w+_of_steps_keys", ".local", 24, 0, 0, "0038")
+      for target in TARGETS),
 ]
 
 # A source of kernels with the options of heddlec.
@@ -106,8 +94,9 @@ def cases(work):
             continue
         add_all(folder.name, folder, folder.name in THOROUGH)
     for graph in sorted((ORACLES / "onnx").glob("*/*.onnx")):
+        name = f"{graph.parent.name}/{graph.stem}"
         if graph.parent.name != "bad":
-            add(f"{graph.parent.name}/{graph.stem}", graph, ["f32", "bf16"])
+            add(name, graph, ["f32", "bf16"], *(["--static"] if name in STATIC else []))
     for program in PROGRAMS:
         found.append(Case(program, INPUTS / f"{program}.mlir", ["--start-at=kernels"]))
     return found

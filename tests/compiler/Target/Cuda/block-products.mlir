@@ -19,7 +19,7 @@ dataflow.kernel @product : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffe
   dataflow.yield %0
 }
 // 128 threads; tiles of 128 rows and two panels, of 16 rows and one up to 64 rows.
-// CHECK: func.func @product.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43776, 128, 2, 16, 1, 64, 0, 0>}
+// CHECK: func.func @product.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43776, 128, 2, 16, 1, 64, 2, 0>}
 // CHECK: nvvm.read.ptx.sreg.tid.x
 // Five stages for few rows: slabs of 32 steps, of which the last lacks 24. What is not there is zero.
 // CHECK: nvvm.barrier0
@@ -63,7 +63,7 @@ dataflow.kernel @rounded : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffe
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
-// CHECK: func.func @rounded.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43008, 128, 2, 16, 1, 64, 0, 0>}
+// CHECK: func.func @rounded.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43008, 128, 2, 16, 1, 64, 2, 0>}
 // Rows are loaded four elements at a time, and rounded and stored when the next ones are loaded.
 // CHECK-COUNT-4: nvvm.cp.async.commit.group
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
@@ -95,7 +95,7 @@ dataflow.kernel @tf32 : (!dataflow.buffer<[tokens, 64], f32>, !dataflow.buffer<[
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
-// CHECK: func.func @tf32.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43008, 128, 2, 16, 1, 64, 0, 0>}
+// CHECK: func.func @tf32.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43008, 128, 2, 16, 1, 64, 2, 0>}
 // CHECK-COUNT-4: nvvm.cp.async.commit.group
 // CHECK-COUNT-4: nvvm.convert.float.to.tf32 {{.*}}rnd = #nvvm.fp_rnd_mode<rna>
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
@@ -146,7 +146,7 @@ dataflow.kernel @groups : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffer
 }
 
 // Rows that choose groups: a block finds the end of a group among up to 16 or 128 places.
-// CHECK: func.func @experts.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43776, 128, 2, 16, 1, 64, 0, 0>}
+// CHECK: func.func @experts.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 43776, 128, 2, 16, 1, 64, 2, 0>}
 // CHECK: %[[FOUR_STEPS:.*]] = arith.constant 4 : i64
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[FOUR_STEPS]]
 dataflow.kernel @experts : (!dataflow.buffer<[tokens, 40], f32>, !dataflow.buffer<[192, 40], f32>, !dataflow.buffer<[tokens], i32>, !dataflow.buffer<[tokens], i32>) -> !dataflow.buffer<[tokens, 96], f32>
@@ -166,7 +166,7 @@ dataflow.kernel @columns : (!dataflow.buffer<[tokens, 80], f32>, !dataflow.buffe
 
 // A block takes every n-th tile, n the number of blocks; its context is the launch's.
 // ENTRY-LABEL: llvm.func @product(
-// ENTRY-SAME: attributes {nvvm.kernel, nvvm.reqntid = array<i32: 128>, passthrough = ["heddle-together"]}
+// ENTRY-SAME: attributes {nvvm.kernel, nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 128>, passthrough = ["heddle-together"]}
 // ENTRY-NOT: llvm.alloca
 // ENTRY-DAG: nvvm.read.ptx.sreg.ctaid.x
 // ENTRY-DAG: nvvm.read.ptx.sreg.nctaid.x

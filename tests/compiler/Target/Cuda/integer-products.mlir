@@ -25,7 +25,7 @@ dataflow.kernel @rows : (!x, !dataflow.buffer<[48, 384], !transformer.quantized<
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
-// CHECK: func.func @rows.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 49152, 64, 4, 16, 1, 64, 0, 0>}
+// CHECK: func.func @rows.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, 49152, 64, 4, 16, 1, 64, 2, 0>}
 // Six stages for few rows. Factors of columns and extents of rows come before the loop over slabs.
 // CHECK-COUNT-5: nvvm.cp.async.commit.group
 // CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
@@ -57,7 +57,7 @@ dataflow.kernel @groups : (!x, !dataflow.buffer<[48, 384], !transformer.quantize
   dataflow.yield %sum
 }
 // A slab has 128 steps, a group, for few rows and for many. Its 32 lanes find the extent.
-// CHECK: func.func @groups.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 64, 2, 16, 1, 64, 0, 0>}
+// CHECK: func.func @groups.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 64, 2, 16, 1, 64, 2, 0>}
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-COUNT-15: nvvm.shfl.sync  bfly
 // CHECK: arith.divf
@@ -72,7 +72,7 @@ dataflow.kernel @halves : (!x, !dataflow.buffer<[48, 384], !transformer.quantize
   dataflow.yield %sum
 }
 // Four groups in a slab for few rows, each of 8 lanes. A word of a column is two words of codes.
-// CHECK: func.func @halves.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 64, 2, 16, 1, 64, 0, 0>}
+// CHECK: func.func @halves.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 64, 2, 16, 1, 64, 2, 0>}
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-COUNT-9: nvvm.shfl.sync  bfly
 // CHECK: nvvm.ldmatrix
@@ -92,7 +92,7 @@ dataflow.kernel @large : (!x, !dataflow.buffer<[48, 384], !transformer.quantized
   dataflow.yield %sum
 }
 // Tiles of groups of columns have one panel.
-// CHECK: func.func @columns.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 64, 1, 16, 1, 64, 0, 0>}
+// CHECK: func.func @columns.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 64, 1, 16, 1, 64, 2, 0>}
 // CHECK: nvvm.mma.sync
 dataflow.kernel @columns : (!x, !dataflow.buffer<[48, 192], !transformer.quantized<i8, row>>) -> !y
     computes #dataflow.contract<n = 24, k = 192, groups = 2, arithmetic = integers> {
@@ -104,7 +104,7 @@ dataflow.kernel @dequantised : (!x, !dataflow.buffer<[48, 384], !transformer.qua
 ^bb0(%sum: f32):
   dataflow.yield %sum
 }
-// CHECK: func.func @dequantised.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 128, 2, 16, 1, 64, 0, 0>}
+// CHECK: func.func @dequantised.sm_80({{.*}}) attributes {dataflow.block_work = array<i64: 128, {{[0-9]+}}, 128, 2, 16, 1, 64, 2, 0>}
 // The first slab of few rows: six slabs are in flight, and all threads see the first before it is
 // dequantised.
 // CHECK-COUNT-6: nvvm.cp.async.commit.group
