@@ -331,6 +331,13 @@ constexpr ProductShape kTensorShape = {97, 200, 128, 0, true, true};
 class PlantedTensorDefects : public testing::TestWithParam<Defect> {};
 TEST_P(PlantedTensorDefects, IsFound) { expectFound(kTensorShape, GetParam()); }
 
+// The lanes of a warp meet between the loads of rows that are not aligned.
+TEST(PlantedUnalignedDefects, AreFound) {
+  constexpr ProductShape shape = {97, 199, 128, 0, true, true};
+  expectFound(shape, {"noBarrierInLoop", noBarrierInLoop, kNotThereYet});
+  expectFound(shape, {"oneBufferOfRows", oneBufferOfRows, kRaceOfTwoThreads});
+}
+
 /// Defects that only occur with tf32.
 const Defect kTf32Defects[] = {
     {"rowsNotRounded", notRounded</*isOfRows=*/true>,

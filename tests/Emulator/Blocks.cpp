@@ -25,6 +25,7 @@
 #include <memory>
 #include <random>
 #include <sys/mman.h>
+#include <unordered_map>
 #include <vector>
 
 namespace heddle::emulator {
@@ -248,14 +249,8 @@ void checkEnd() {
   }
 }
 
-/// Runs a block to completion.
-void runBlock(int number, int threads, size_t shared) {
-  block->place.block = number;
-  order().begin(threads, block->isChecked);
-  sharedMemory().begin(shared, threads, block->isChecked);
-  mbarriers().begin();
-  products().begin(threads);
-  createThreads(threads);
+/// Runs the threads of a block to their ends.
+void runThreads(int threads) {
   std::vector<size_t> order(static_cast<size_t>(threads));
   for (size_t i = 0; i < order.size(); ++i) {
     order[i] = i;
@@ -272,6 +267,22 @@ void runBlock(int number, int threads, size_t shared) {
       return;
     }
   }
+}
+
+/// Runs a block to completion.
+void runBlock(int number, int threads, size_t shared) {
+  block->place.block = number;
+  // Events are remembered from the beginning of a block in kernels whose threads order them between
+  // barriers. The first block of a kernel finds out.
+  static std::unordered_map<Entry *, bool> orders;
+  bool &isOrdered = orders.try_emplace(block->entry, true).first->second;
+  order().begin(threads, block->isChecked, isOrdered);
+  sharedMemory().begin(shared, threads, block->isChecked);
+  mbarriers().begin();
+  products().begin(threads);
+  createThreads(threads);
+  runThreads(threads);
+  isOrdered = order().isWanted();
 }
 
 /// Lands all copies of a thread except those of its last `running` groups.

@@ -12,17 +12,25 @@ Order &order() {
   return order;
 }
 
-void Order::begin(int count, bool isBlockChecked) {
+void Order::begin(int count, bool isBlockChecked, bool isUsed) {
   threads = count;
   isChecked = isBlockChecked;
+  wasWanted = false;
   periods.assign(size_t(count) + mostBarriers, 1);
   clocks.clear();
+  if (isUsed && isChecked) {
+    createClocks();
+  }
 }
 
 void Order::use() {
-  if (isUsed() || !isChecked) {
-    return;
+  wasWanted = true;
+  if (!isUsed() && isChecked) {
+    createClocks();
   }
+}
+
+void Order::createClocks() {
   const size_t agents = periods.size();
   clocks.assign(agents, Clock(agents));
   for (size_t agent = 0; agent < agents; ++agent) {

@@ -22,11 +22,14 @@ public:
   /// More mbarriers than a kernel has.
   static constexpr int mostBarriers = 64;
 
-  /// Begins a block. Until `use()`, nothing is ordered between barriers; in a block that is not
-  /// checked, nothing ever is.
-  void begin(int threads, bool isChecked);
+  /// Begins a block. Nothing is ordered between barriers unless `isUsed`, or from `use()` on,
+  /// before whose first call no event is remembered; in a block that is not checked, nothing ever
+  /// is.
+  void begin(int threads, bool isChecked, bool isUsed);
   void use();
   bool isUsed() const { return !clocks.empty(); }
+  /// Returns whether threads of the block have called use().
+  bool isWanted() const { return wasWanted; }
 
   bool isThread(int agent) const { return agent < threads; }
   int agentOf(int barrier) const { return threads + barrier; }
@@ -48,8 +51,10 @@ public:
   Clock nothing() const { return Clock(clocks.size()); }
 
 private:
+  void createClocks();
+
   int threads = 0;
-  bool isChecked = true;
+  bool isChecked = true, wasWanted = false;
   /// The present of each agent, from 1 on.
   std::vector<uint32_t> periods;
   /// By agent; empty until use().

@@ -112,12 +112,13 @@ uint32_t SharedMemory::withEvent(uint32_t set, const Event &event) {
   return lastExtended;
 }
 
-void SharedMemory::noteRead(Cell &cell, int thread) {
-  if (order().isUsed() && thread != several) {
+/// Notes a read as an event of a thread, by it or by several threads.
+void SharedMemory::noteRead(Cell &cell, int thread, int reader) {
+  if (order().isUsed()) {
     cell.reads = withEvent(cell.seen == epoch ? cell.reads : 0, {thread, order().now(thread)});
   }
   cell.reader =
-      static_cast<int16_t>(cell.seen == epoch && cell.reader != thread ? several : thread);
+      static_cast<int16_t>(cell.seen == epoch && cell.reader != reader ? several : reader);
   cell.seen = epoch;
 }
 
@@ -128,7 +129,10 @@ void SharedMemory::noteWrite(Cell &cell, int writer, bool isAsync) {
   cell.isAsync = isAsync;
 }
 
-std::string SharedMemory::read(int thread, uint64_t address, size_t bytes) {
+/// Checks a read of what `isWritten` says to be written before.
+template <typename IsWritten>
+std::string SharedMemory::readWritten(int thread, int reader, uint64_t address, size_t bytes,
+                                      IsWritten isWritten) {
   if (!isChecked) {
     return "";
   }
@@ -146,13 +150,34 @@ std::string SharedMemory::read(int thread, uint64_t address, size_t bytes) {
     if (cell.written == 0) {
       return "reads " + byteAt(i, cellBytes) + ", which nobody has written";
     }
-    if (cell.writer != thread && !isWrittenBefore(cell, thread)) {
+    if (!isWritten(cell)) {
       return "race: reads " + byteAt(i, cellBytes) + ", which " + agentText(cell.writer) +
              " has written since the last barrier";
     }
-    noteRead(cell, thread);
+    noteRead(cell, thread, reader);
   }
   return "";
+}
+
+std::string SharedMemory::read(int thread, uint64_t address, size_t bytes) {
+  return readWritten(thread, thread, address, bytes, [&](const Cell &cell) {
+    return cell.writer == thread || isWrittenBefore(cell, thread);
+  });
+}
+
+std::string SharedMemory::readTogether(int first, int count, int thread, uint64_t address,
+                                       size_t bytes) {
+  // What all of them know is only needed for what was written since the last barrier.
+  std::optional<Clock> known;
+  return readWritten(thread, several, address, bytes, [&](const Cell &cell) {
+    if (cell.written != epoch || !order().isUsed()) {
+      return cell.written != epoch;
+    }
+    if (!known) {
+      known = order().commonOf(first, count);
+    }
+    return isWrittenBefore(cell, *known);
+  });
 }
 
 /// Describes the reads of a cell that a write of a thread does not come after.
@@ -351,7 +376,7 @@ void SharedMemory::endProduct(const std::vector<int> &readers, uint64_t address)
   for (size_t i = first; i < first + productBytes / cellBytes; ++i) {
     --cells[i].products;
     for (const int reader : readers) {
-      noteRead(cells[i], reader);
+      noteRead(cells[i], reader, reader);
     }
   }
 }

@@ -30,9 +30,10 @@ public:
 
   /// Returns whether an address is in shared memory, perhaps beyond the block's part.
   static bool contains(uint64_t address);
-  /// The thread number of a joint read of several lanes.
-  static constexpr int several = -2;
   std::string read(int thread, uint64_t address, size_t bytes);
+  /// Checks a read of `count` threads from `first` on together; `thread` is the one of them that
+  /// gives the address.
+  std::string readTogether(int first, int count, int thread, uint64_t address, size_t bytes);
   std::string write(int thread, uint64_t address, size_t bytes);
   /// Begins a copy of a thread, which may write at any time until it lands.
   std::string beginCopy(int thread, uint64_t address, size_t bytes);
@@ -65,6 +66,8 @@ private:
   /// The granularity of tracking, in bytes: no element is smaller.
   static constexpr size_t cellBytes = 2;
   static constexpr int nobody = -1;
+  /// The reader of a cell that several threads have read.
+  static constexpr int several = -2;
   struct Cell {
     /// The epochs of the last write and the last read, from 1 on; 0 if there was none.
     uint32_t written = 0;
@@ -105,7 +108,10 @@ private:
   bool isWrittenBefore(const Cell &cell, const Clock &known) const;
   /// Returns whether the writer of a cell has executed a fence since, which `isKnown` knows.
   template <typename IsKnown> bool isFenced(const Cell &cell, IsKnown isKnown) const;
-  void noteRead(Cell &cell, int thread);
+  template <typename IsWritten>
+  std::string readWritten(int thread, int reader, uint64_t address, size_t bytes,
+                          IsWritten isWritten);
+  void noteRead(Cell &cell, int thread, int reader);
   void noteWrite(Cell &cell, int writer, bool isAsync);
   uint32_t withEvent(uint32_t set, const Event &event);
 

@@ -26,6 +26,7 @@ constexpr int lanesOfRow = 4;
 // --- ldmatrix ------------------------------------------------------------------------------------
 
 struct Loading {
+  int thread;
   uint64_t address;
   std::array<uint32_t, 4> words;
 };
@@ -33,17 +34,20 @@ struct Loading {
 /// Loads one matrix: lanes from `matrix` * 8 on give the addresses of its rows, and all lanes get a
 /// word.
 template <bool isTransposed> std::string loadMatrix(void *const *lanes, int matrix) {
+  const int first = static_cast<const Loading *>(lanes[0])->thread;
   std::array<uint64_t, matrixSide> rows;
   uint16_t elements[matrixSide][matrixSide];
   for (int row = 0; row < matrixSide; ++row) {
-    const uint64_t address = static_cast<Loading *>(lanes[matrix * matrixSide + row])->address;
+    const auto [thread, address, words] =
+        *static_cast<const Loading *>(lanes[matrix * matrixSide + row]);
     if (address % matrixRowBytes != 0) {
       return "loads a row of a matrix at an address that is no multiple of 16";
     }
     if (!SharedMemory::contains(address)) {
       return "loads a row of a matrix that is not in shared memory";
     }
-    if (std::string what = sharedMemory().read(SharedMemory::several, address, matrixRowBytes);
+    if (std::string what =
+            sharedMemory().readTogether(first, warpLanes, thread, address, matrixRowBytes);
         !what.empty()) {
       return what;
     }
@@ -71,7 +75,7 @@ template <bool isTransposed> std::string loadMatrices(void *const *lanes) {
 }
 
 template <bool isTransposed> void load(uint32_t *words, const void *from) {
-  Loading own = {reinterpret_cast<uint64_t>(from), {}};
+  Loading own = {runningThread("ldmatrix"), reinterpret_cast<uint64_t>(from), {}};
   meetLanes("ldmatrix", &own, loadMatrices<isTransposed>);
   std::memcpy(words, own.words.data(), sizeof own.words);
 }
