@@ -81,16 +81,10 @@ Json launchesRecord(const std::vector<CountedLaunches> &list) {
     if (!isTold(launches)) {
       continue;
     }
-    const LaunchUse &use = launches.use;
-    const auto each = [&](int64_t sum) { return mean(sum, launches.count); };
-    record[std::string(launches.unit)] = {{"count", launches.count},
-                                          {"graphs", each(use.graphs)},
-                                          {"kernels_of_graphs", each(use.kernelsOfGraphs)},
-                                          {"kernels", each(use.kernels)},
-                                          {"copies_to_device", each(use.copiesToDevice)},
-                                          {"copies_to_host", each(use.copiesToHost)},
-                                          {"copies_within", each(use.copiesWithin)},
-                                          {"waits", each(use.waits)}};
+    Json &counted = record[std::string(launches.unit)] = {{"count", launches.count}};
+    for (const auto &[name, sum] : launchCounts) {
+      counted[name] = mean(launches.use.*sum, launches.count);
+    }
   }
   return record;
 }

@@ -6,6 +6,7 @@
 #define HEDDLE_LAUNCHUSE_H
 
 #include <cstdint>
+#include <iterator>
 
 namespace heddle {
 
@@ -25,35 +26,43 @@ struct LaunchUse {
   /// from the host, some copies earlier, whose memory the host writes again.
   int64_t waits = 0;
 
-  LaunchUse &operator+=(const LaunchUse &other) {
-    kernels += other.kernels;
-    graphs += other.graphs;
-    kernelsOfGraphs += other.kernelsOfGraphs;
-    copiesToDevice += other.copiesToDevice;
-    copiesToHost += other.copiesToHost;
-    copiesWithin += other.copiesWithin;
-    waits += other.waits;
-    return *this;
-  }
-  LaunchUse &operator-=(const LaunchUse &other) {
-    kernels -= other.kernels;
-    graphs -= other.graphs;
-    kernelsOfGraphs -= other.kernelsOfGraphs;
-    copiesToDevice -= other.copiesToDevice;
-    copiesToHost -= other.copiesToHost;
-    copiesWithin -= other.copiesWithin;
-    waits -= other.waits;
-    return *this;
-  }
   bool operator==(const LaunchUse &) const = default;
 };
 
+/// A count of LaunchUse and its name in JSON.
+struct LaunchCount {
+  const char *name;
+  int64_t LaunchUse::*count;
+};
+inline constexpr LaunchCount launchCounts[] = {{"graphs", &LaunchUse::graphs},
+                                               {"kernels_of_graphs", &LaunchUse::kernelsOfGraphs},
+                                               {"kernels", &LaunchUse::kernels},
+                                               {"copies_to_device", &LaunchUse::copiesToDevice},
+                                               {"copies_to_host", &LaunchUse::copiesToHost},
+                                               {"copies_within", &LaunchUse::copiesWithin},
+                                               {"waits", &LaunchUse::waits}};
+static_assert(sizeof(LaunchUse) == std::size(launchCounts) * sizeof(int64_t),
+              "launchCounts has every count");
+
+inline LaunchUse &operator+=(LaunchUse &use, const LaunchUse &other) {
+  for (const LaunchCount &each : launchCounts) {
+    use.*each.count += other.*each.count;
+  }
+  return use;
+}
+inline LaunchUse &operator-=(LaunchUse &use, const LaunchUse &other) {
+  for (const LaunchCount &each : launchCounts) {
+    use.*each.count -= other.*each.count;
+  }
+  return use;
+}
+
 /// What generation has told a device, by its parts.
 struct GenerationLaunches {
-  /// The batches of sources that were encoded, and what they were.
+  /// The batches of sources that were encoded, and the launches that encoded them.
   int64_t encodings = 0;
   LaunchUse ofEncodings = {};
-  /// The steps that were begun, and all the rest: also copies between steps.
+  /// The steps that were begun, and all other launches: also copies between steps.
   int64_t steps = 0;
   LaunchUse ofSteps = {};
 };
