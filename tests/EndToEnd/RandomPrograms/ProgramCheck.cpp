@@ -5,6 +5,7 @@
 
 #include "compiler/Target/Target.h"
 #include "heddle/Session.h"
+#include "tests/EndToEnd/CompiledModel.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramRun.h"
 
 #include <fmt/format.h>
@@ -233,7 +234,7 @@ std::optional<Failure> ProgramCheck::checkTarget(const ProgramCompiler::Binary &
 /// Returns the targets that both the compiler and this machine have, or that of another device.
 static std::vector<std::string> targetsOf(const std::string &device) {
   if (!device.empty()) {
-    return {"sm_80"};
+    return {gpuTarget()};
   }
   std::vector<std::string> own;
   const std::vector<std::string> machine = machineTargets();

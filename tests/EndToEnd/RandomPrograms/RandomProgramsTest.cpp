@@ -9,6 +9,7 @@
 ///   HEDDLE_RANDOM_FIRST     the first seed
 ///   HEDDLE_RANDOM_PROGRAM   a program without its extension .mlir, which alone is tried
 ///   HEDDLE_TEST_DEVICE      "cuda": programs run on the emulated GPU instead of the processor
+///   HEDDLE_TEST_TARGET      the target of that GPU, by default sm_80
 #include "tests/EndToEnd/RandomPrograms/ProgramCheck.h"
 #include "tests/EndToEnd/RandomPrograms/ProgramGenerator.h"
 #include "tests/EndToEnd/RandomPrograms/Reducer.h"
