@@ -43,6 +43,12 @@ END
 """
 
 
+# Stands for compute-sanitizer, with `--tool KIND --error-exitcode 9 PROGRAM ...`. What it would watch is run elsewhere.
+SANITIZER = """#!/bin/sh
+case "$2 $*" in racecheck*bert-tiny-tf32.so*) echo "a hazard" >&2; exit 9 ;; esac
+"""
+
+
 def code_folder():
     """The code of kernels that other tests have compiled with the same compilers (CompiledModel.cpp)."""
     files = [(BUILD / path).stat() for path in ("bin/heddlec", "tests/heddlec-emulated")]
@@ -65,8 +71,10 @@ class Gpu(unittest.TestCase):
         cls.temporary.cleanup()
 
     @staticmethod
-    def run_script(*arguments, gpu=True):
+    def run_script(*arguments, gpu=True, programs=None):
         environment = dict(os.environ)
+        if programs:
+            environment["PATH"] = f"{programs}:{environment['PATH']}"
         environment.pop("LD_LIBRARY_PATH", None)
         if gpu:
             environment["LD_LIBRARY_PATH"] = str(BUILD / "tests" / "emulator")
@@ -86,8 +94,18 @@ class Gpu(unittest.TestCase):
         return self.run_script("run", folder, "--no-speed", "--no-goals")
 
     def test_all_agrees(self):
-        done = self.run_script("run", self.made, "--no-speed", "--small")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        programs = Path(self.temporary.name) / "programs"
+        programs.mkdir()
+        (programs / "compute-sanitizer").write_text(SANITIZER)
+        (programs / "compute-sanitizer").chmod(0o755)
+        done = self.run_script("run", self.made, "--no-speed", "--small", programs=programs)
+        # It finds an error in one of the models.
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "(?m)^gpu: compute-sanitizer racecheck, bert-tiny-tf32: .*a hazard")
+        for model in ("bert-tiny", "bert-tiny-bf16", "bert-tiny-int4"):
+            for tool in ("memcheck", "racecheck", "synccheck"):
+                self.assertIn(f"compute-sanitizer {tool}, {model}: nothing found", done.stdout)
+        self.assertIn("compute-sanitizer racecheck, bert-tiny-tf32: failed", done.stdout)
         self.assertIn("emulated, compute capability 9.0", done.stdout)
         # What is measured means nothing here, but all of it is there.
         rate = r"\d[\d.e+-]* T"
