@@ -334,6 +334,13 @@ TEST_F(ManyRows, AreRoundedByProductsWithoutMemoryForThem) {
   EXPECT_NE(gpu.hasFailed(), 0);
   gpu.fail(nullptr, 0, 0);
   EXPECT_EQ(countRounds(), 1);
+  // The session does not ask for it again. The first product asks for less, which was released.
+  gpu.record();
+  expectRowsOf(few, run(rows));
+  EXPECT_EQ(countRounds(), 1);
+  gpu.record();
+  expectRowsOf(few, run(rows));
+  EXPECT_EQ(gpu.calls("cuMemAlloc_v2").size(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Bf16Products,

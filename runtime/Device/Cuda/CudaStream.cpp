@@ -149,11 +149,12 @@ private:
   PinnedRing recordRing{piecesOfRun};
   DeviceMemory recordMemory;
   LaunchGraphs graphs;
+  bool grow(SpareMemory &spare, uint64_t needed);
   // Partial results of the sections of keys. Each launch that uses them is followed by one that
   // merges them.
-  DeviceMemory partials;
+  SpareMemory partials;
   // Rounded rows. Each launch that uses them follows one that stores them.
-  DeviceMemory rounded;
+  SpareMemory rounded;
   // The launches since the last wait or the end of a run.
   LaunchedKernels launched;
   // All that the driver has been told.
@@ -294,6 +295,14 @@ Status CudaStream::grow(DeviceMemory &memory, uint64_t needed) {
   return memory.grow(device, needed);
 }
 
+/// Returns whether there is as much memory.
+bool CudaStream::grow(SpareMemory &spare, uint64_t needed) {
+  if (needed < spare.refused && !grow(spare.memory, needed).ok()) {
+    spare.refused = needed;
+  }
+  return needed < spare.refused;
+}
+
 Status CudaStream::copyRows(const CopiedRows &rows) {
   const std::string_view what = "rows within the GPU";
   const bool isDense = rows.pitch == rows.rowBytes && rows.readPitch() == rows.rowBytes;
@@ -331,17 +340,18 @@ void CudaStream::copy(std::span<const CopiedRows> list) {
 /// go. Without memory for them there is one.
 HeddleSections CudaStream::sectionsOf(const CudaKernel &kernel, const Launch &launch) {
   const SectionMemory sections = sectionMemory(kernel, launch);
-  return sections.count == 1 || !grow(partials, sections.bytes).ok()
+  return sections.count == 1 || !grow(partials, sections.bytes)
              ? HeddleSections{1, nullptr}
-             : HeddleSections{sections.count, reinterpret_cast<void *>(addressOf(partials.data()) -
-                                                                       sections.before)};
+             : HeddleSections{
+                   sections.count,
+                   reinterpret_cast<void *>(addressOf(partials.memory.data()) - sections.before)};
 }
 
 /// Returns where a separate kernel rounds the rows of a launch first; null if the launch does it
 /// itself, as it does without memory for them.
 HeddleRoundedRows CudaStream::roundedOf(const CudaKernel &kernel, const Launch &launch) {
   const uint64_t bytes = roundedMemory(kernel, launch);
-  return {bytes != 0 && grow(rounded, bytes).ok() ? rounded.data() : nullptr};
+  return {bytes != 0 && grow(rounded, bytes) ? rounded.memory.data() : nullptr};
 }
 
 void CudaStream::launch(int, const Launch &launch, LaunchTime *time) {

@@ -6,6 +6,8 @@
 
 #include "runtime/Device/Cuda/CudaDevice.h"
 
+#include <limits>
+
 namespace heddle {
 
 /// Returns the number of blocks of a launch over so many columns: at most those that run at the
@@ -14,6 +16,13 @@ namespace heddle {
 /// more such blocks than pieces of work; surplus ones end at once.
 unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t columns,
                   uint64_t scratchBytes);
+
+/// Memory that launches can do without. What has been refused is not asked for again: an attempt
+/// waits for the launches that use the memory there is, and releases it.
+struct SpareMemory {
+  DeviceMemory memory;
+  uint64_t refused = std::numeric_limits<uint64_t>::max();
+};
 
 /// The sections into which a launch divides the keys of its rows, and the bytes of their partial
 /// results: of all, and of the rows before the first.
