@@ -119,7 +119,8 @@ static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view 
   if (!hasImages) {
     return launch.threads() == 0 && launch.shared() == 0 && launch.section_keys() == 0 &&
                    launch.partial_bytes() == 0 && launch.rounded_from() == 0 &&
-                   launch.rounded_bytes() == 0
+                   launch.rounded_bytes() == 0 && launch.piece_rows() == 0 &&
+                   launch.piece_columns() == 0
                ? Status()
                : HEDDLE_ERROR(DataLoss,
                               fmt::format("{} threads, {} bytes of shared memory, sections of {} "
@@ -160,6 +161,12 @@ static Status checkLaunch(const manifest::LaunchShape &launch, std::string_view 
                               "bytes",
                               launch.rounded_bytes(), launch.rounded_from(), launch.section_keys(),
                               launch.shared(), roundedBytesStep, largestRoundedBytes));
+  }
+  if (hasSections != (launch.piece_rows() != 0) || hasSections != (launch.piece_columns() != 0)) {
+    return HEDDLE_ERROR(
+        DataLoss, fmt::format("sections of {} keys and pieces of {} rows and {} columns, "
+                              "expected all or none",
+                              launch.section_keys(), launch.piece_rows(), launch.piece_columns()));
   }
   if (!isEntryName(symbol)) {
     return HEDDLE_ERROR(DataLoss, fmt::format("entry {}, expected a name of letters, digits, _ "

@@ -277,7 +277,7 @@ private:
       for (const manifest::LaunchShape *const launch : *kernel->launches()) {
         if (launch->rounded_from() != 0) {
           const manifest::LaunchShape sooner(launch->unit(), launch->threads(), launch->shared(), 0,
-                                             0, count, launch->rounded_bytes());
+                                             0, count, launch->rounded_bytes(), 0, 0);
           std::memcpy(const_cast<manifest::LaunchShape *>(launch), &sooner, sizeof sooner);
           ++changed;
         }

@@ -40,9 +40,15 @@ public:
   MatrixEncoding encodeMatrix(const TargetDescription &target, transformer::ParameterOp matrix,
                               const dataflow::KernelInput &input) const override;
   manifest::LaunchShape launchShape() const override {
-    return {manifest::LaunchUnit::Caller, kBlockThreads,      /*shared=*/0,
+    return {manifest::LaunchUnit::Caller,
+            kBlockThreads,
+            /*shared=*/0,
             /*section_keys=*/0,
-            /*partial_bytes=*/0,          /*rounded_from=*/0, /*rounded_bytes=*/0};
+            /*partial_bytes=*/0,
+            /*rounded_from=*/0,
+            /*rounded_bytes=*/0,
+            /*piece_rows=*/0,
+            /*piece_columns=*/0};
   }
   manifest::LaunchShape finishShape() const override;
   manifest::LaunchShape launchShapeOf(dataflow::KernelOp kernel,
@@ -91,27 +97,31 @@ CudaBackend::companionsOf(dataflow::KernelOp kernel, const TargetDescription &ta
   return companions;
 }
 
-/// `partial` are the bytes of a partial result, 0 if keys are not divided into sections.
+/// `partial` are the bytes of a partial result, 0 if keys are not divided into sections; then
+/// `piece` is that of launches of few rows.
 static manifest::LaunchShape togetherShape(int64_t threads, int64_t shared, int64_t partial,
-                                           const RoundedLaunches &rounded) {
+                                           const RoundedLaunches &rounded, BlockPiece piece) {
+  const bool hasSections = partial != 0;
   return {manifest::LaunchUnit::Caller,
           static_cast<uint32_t>(threads),
           static_cast<uint32_t>(shared),
-          static_cast<uint32_t>(partial == 0 ? 0 : kSectionKeys),
+          static_cast<uint32_t>(hasSections ? kSectionKeys : 0),
           static_cast<uint32_t>(partial),
           static_cast<uint32_t>(rounded.from),
-          static_cast<uint32_t>(rounded.blocks.rowBytes())};
+          static_cast<uint32_t>(rounded.blocks.rowBytes()),
+          static_cast<uint32_t>(hasSections ? piece.rows : 0),
+          static_cast<uint32_t>(hasSections ? piece.columns : 0)};
 }
 
 manifest::LaunchShape CudaBackend::finishShape() const {
-  return togetherShape(kRowThreads, kSharedAlignment, /*partial=*/0, /*rounded=*/{});
+  return togetherShape(kRowThreads, kSharedAlignment, /*partial=*/0, /*rounded=*/{}, /*piece=*/{});
 }
 
 manifest::LaunchShape CudaBackend::launchShapeOf(dataflow::KernelOp kernel,
                                                  const TargetDescription &target) const {
   const KernelOnGpu found = kernelOnGpu(kernel, target);
   return found.work ? togetherShape(found.work->threads, found.work->shared, found.partialBytes,
-                                    found.rounded)
+                                    found.rounded, found.work->few)
                     : launchShape();
 }
 

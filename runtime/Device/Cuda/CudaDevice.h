@@ -40,9 +40,12 @@ struct CudaKernel final : DeviceKernel {
   /// The number of blocks that run on all multiprocessors at the same time.
   unsigned mostBlocks = 0;
   /// The keys of a section, if blocks can compute sections of the same row (HeddleSections), the
-  /// bytes of a partial result, and the kernel that merges them; otherwise 0, 0 and null.
+  /// bytes of a partial result, the rows and columns that a block computes at a time in launches of
+  /// few rows, and the kernel that merges sections; otherwise 0 and null.
   int64_t sectionKeys = 0;
   uint64_t partialBytes = 0;
+  int64_t pieceRows = 0;
+  int64_t pieceColumns = 0;
   std::unique_ptr<CudaKernel> merge = nullptr;
   /// From how many rows on a launch rounds its rows before (HeddleRoundedRows), the bytes of a
   /// rounded row, and the kernel that rounds; otherwise 0, 0 and null.

@@ -134,6 +134,8 @@ Status CudaProgram::findKernel(const manifest::Kernel &table, uint32_t target,
   kernel.shared = shape.shared();
   kernel.sectionKeys = shape.section_keys();
   kernel.partialBytes = shape.partial_bytes();
+  kernel.pieceRows = shape.piece_rows();
+  kernel.pieceColumns = shape.piece_columns();
   kernel.roundedFrom = shape.rounded_from();
   kernel.roundedBytes = shape.rounded_bytes();
   HEDDLE_TRY(module->find(symbol, kernel));

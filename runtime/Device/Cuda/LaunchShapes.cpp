@@ -12,6 +12,8 @@ namespace heddle {
 /// The largest memory for partial results of a launch, and for its rounded rows.
 static constexpr uint64_t mostPartials = uint64_t(256) << 20, mostRounded = uint64_t(256) << 20;
 
+static int64_t divideUp(int64_t number, int64_t by) { return (number + by - 1) / by; }
+
 /// Blocks take every n-th piece of work, so surplus blocks end at once.
 static int64_t bucketOf(int64_t rows) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
@@ -21,7 +23,7 @@ unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t column
                   uint64_t scratchBytes) {
   const int64_t step = std::max<int64_t>(launch.rowTile, 1);
   const int64_t rows = bucketOf(launch.rows.end - launch.rows.begin);
-  const int64_t pieces = (rows + step - 1) / step * columns;
+  const int64_t pieces = divideUp(rows, step) * columns;
   const int64_t threads = kernel.threads;
   if (kernel.isTogether()) {
     return static_cast<unsigned>(std::min<int64_t>(pieces, kernel.mostBlocks));
@@ -35,10 +37,13 @@ unsigned blocksOf(const CudaKernel &kernel, const Launch &launch, int64_t column
 }
 
 SectionMemory sectionMemory(const CudaKernel &kernel, const Launch &launch) {
+  if (kernel.sectionKeys == 0 || launch.finish != nullptr || launch.columns.begin != 0) {
+    return {};
+  }
   const int64_t columns = launch.columns.end;
   const int64_t rows = bucketOf(launch.rows.end - launch.rows.begin);
-  if (kernel.sectionKeys == 0 || launch.finish != nullptr || launch.columns.begin != 0 ||
-      rows * columns >= kernel.mostBlocks) {
+  const int64_t pieces = divideUp(rows, kernel.pieceRows) * divideUp(columns, kernel.pieceColumns);
+  if (pieces >= kernel.mostBlocks) {
     return {};
   }
   int64_t longest = 0;
@@ -46,7 +51,7 @@ SectionMemory sectionMemory(const CudaKernel &kernel, const Launch &launch) {
     longest = std::max(longest, launch.context->spaces[i]->longest);
   }
   // A power of two, so that a graph is used again while sentences grow.
-  const int64_t count = bucketOf((longest + kernel.sectionKeys - 1) / kernel.sectionKeys);
+  const int64_t count = bucketOf(divideUp(longest, kernel.sectionKeys));
   const uint64_t rowBytes = static_cast<uint64_t>(columns * count) * kernel.partialBytes;
   const uint64_t bytes = static_cast<uint64_t>(rows) * rowBytes;
   if (longest <= kernel.sectionKeys || bytes > mostPartials) {

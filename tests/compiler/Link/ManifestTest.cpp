@@ -251,14 +251,15 @@ TEST_F(ManifestTest, NamesWhatEachTargetReads) {
 static ManifestInputs inputsWithImage() {
   ManifestInputs inputs = someInputs();
   inputs.targets = {{"x86-64-v3", 48, 6},
-                    {"sm_80", 48, 1, {manifest::LaunchUnit::Caller, 64, 16, 0, 0, 0, 0}}};
+                    {"sm_80", 48, 1, {manifest::LaunchUnit::Caller, 64, 16, 0, 0, 0, 0, 0, 0}}};
   inputs.functionName = [](llvm::StringRef kernel, llvm::StringRef) {
     return kernel.split('.').first.str();
   };
   inputs.launchShape = [](dataflow::KernelOp kernel, const ManifestTarget &target) {
     const bool isTogether = target.name == "sm_80" && kernel.getSymName().starts_with("contract");
-    return isTogether ? manifest::LaunchShape(manifest::LaunchUnit::Caller, 128, 4096, 0, 0, 0, 0)
-                      : target.launch;
+    return isTogether
+               ? manifest::LaunchShape(manifest::LaunchUnit::Caller, 128, 4096, 0, 0, 0, 0, 0, 0)
+               : target.launch;
   };
   inputs.imageSection = std::string("// ptx") + '\0';
   inputs.images = {{1, manifest::ImageKind::Ptx, 0, 7, 5, "LLVM"}};

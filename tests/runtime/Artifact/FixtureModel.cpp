@@ -153,7 +153,7 @@ ModelSpec modelWithImages() {
   spec.targets.emplace_back("device");
   for (KernelSpec &kernel : spec.kernels) {
     kernel.symbols.push_back(kernel.name);
-    kernel.launches = {{}, {}, {manifest::LaunchUnit::Caller, 64, 0, 0, 0, 0, 0}};
+    kernel.launches = {{}, {}, {manifest::LaunchUnit::Caller, 64, 0, 0, 0, 0, 0, 0, 0}};
   }
   std::string elf = "\x7f"
                     "ELF";
@@ -186,7 +186,7 @@ ModelSpec withDevice(ModelSpec spec) {
   spec.targets.emplace_back("sm_80");
   for (KernelSpec &kernel : spec.kernels) {
     kernel.symbols.push_back(kernel.name);
-    kernel.launches = {{}, {}, {manifest::LaunchUnit::Caller, 32, 0, 0, 0, 0, 0}};
+    kernel.launches = {{}, {}, {manifest::LaunchUnit::Caller, 32, 0, 0, 0, 0, 0, 0, 0}};
   }
   setImages(spec, {{manifest::ImageKind::Host, emulatedImage()}});
   return spec;

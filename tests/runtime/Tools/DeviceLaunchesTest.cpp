@@ -130,8 +130,8 @@ TEST_F(DeviceLaunches, AreARangeInInfoIfTheyDependOnTheBatch) {
   ASSERT_EQ(spec.kernels[1].name, "linear");
   // What finishes rows takes the place of what merges sections, so those are of another kernel.
   const std::pair<size_t, manifest::LaunchShape> shapes[] = {
-      {0, {manifest::LaunchUnit::Caller, 32, 128, 16, 4, 0, 0}},
-      {1, {manifest::LaunchUnit::Caller, 32, 128, 0, 0, 8, 128}},
+      {0, {manifest::LaunchUnit::Caller, 32, 128, 16, 4, 0, 0, 1, 1}},
+      {1, {manifest::LaunchUnit::Caller, 32, 128, 0, 0, 8, 128, 0, 0}},
   };
   const std::vector<fixture::KernelSpec> plain = spec.kernels;
   for (const auto &[kernel, shape] : shapes) {

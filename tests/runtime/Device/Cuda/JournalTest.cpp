@@ -340,7 +340,7 @@ TEST_F(Journal, OfBlocksThatWorkTogether) {
   ModelSpec spec = withDevice(model());
   const Result<Model> alone = loadOn("cuda", spec, "alone.so");
   ASSERT_EQ(spec.kernels[1].name, "linear");
-  spec.kernels[1].launches[2] = {manifest::LaunchUnit::Caller, 64, 128, 0, 0, 0, 0};
+  spec.kernels[1].launches[2] = {manifest::LaunchUnit::Caller, 64, 128, 0, 0, 0, 0, 0, 0};
   const Result<Model> together = loadOn("cuda", spec, "together.so");
   ASSERT_TRUE(alone.ok() && together.ok());
   const Result<std::vector<float>> expected = embedTwo(*alone);

@@ -28,6 +28,8 @@ protected:
     kernel.mostBlocks = mostBlocks;
     kernel.sectionKeys = sectionKeys;
     kernel.partialBytes = partialBytes;
+    kernel.pieceRows = 2;
+    kernel.pieceColumns = 4;
     kernel.spaces = 1;
   }
   Launch launchOf(Range rows, int64_t columns) const {
@@ -51,9 +53,10 @@ TEST_F(LaunchShapesTest, FewRowsOfManyKeysHaveSections) {
 
 TEST_F(LaunchShapesTest, OthersHaveOne) {
   EXPECT_EQ(sectionsOf({0, 1}, 8, sectionKeys).count, 1);
-  // They occupy the GPU.
-  EXPECT_EQ(sectionsOf({0, 8}, 16, 2 * sectionKeys).count, 2);
-  EXPECT_EQ(sectionsOf({0, 8}, 17, 2 * sectionKeys).count, 1);
+  // They have a piece for each block, though fewer rows and columns than that would be without.
+  EXPECT_EQ(sectionsOf({0, 8}, 132, 2 * sectionKeys).count, 1);
+  EXPECT_EQ(sectionsOf({0, 8}, 128, 2 * sectionKeys).count, 2);
+  EXPECT_EQ(sectionsOf({0, 1}, 129 * 4, 2 * sectionKeys).count, 2);
   // A part of the columns, and a kernel that another one finishes.
   keys.longest = 2 * sectionKeys;
   Launch launch = launchOf({0, 1}, 8);

@@ -118,7 +118,7 @@ TEST(CudaStream, ScratchIsForManyCallers) {
 static uint64_t bytesAllocated(uint32_t shared) {
   ModelSpec spec = withDevice(model());
   spec.kernels[1].scratch = 1 << 20;
-  spec.kernels[1].launches[2] = {manifest::LaunchUnit::Caller, 32, shared, 0, 0, 0, 0};
+  spec.kernels[1].launches[2] = {manifest::LaunchUnit::Caller, 32, shared, 0, 0, 0, 0, 0, 0};
   EmulatedGpu::get().record();
   // Its code takes each thread for a caller, so the result does not matter.
   (void)embedTwo(*loadOn("cuda", spec, "scratch.so"));
