@@ -57,8 +57,7 @@ Allowance = namedtuple("Allowance", "target name instruction stack stores loads 
 ALLOWED = [
     # Variables of the launch, which no loop over slabs uses.
     Allowance("sm_80", r"contract_40x40_add_tanh_multiply_multiply_add", "fma.rn.f32", 8, 4, 4, "0080"),
-    Allowance("sm_80", r"contract_\w+_integers(_\w+)?", "mma.sync", 16, 16, 16, "0072"),
-    Allowance("sm_90a", r"contract_\w+_integers(_\w+)?", "mma.sync", 8, 8, 16, "0072"),
+    Allowance("sm_80", r"contract_\w+_integers(_\w+)?|int4", "mma.sync", 16, 16, 16, "0072"),
     Allowance("sm_90a", r"int4_g128", "mma.sync", 8, 8, 8, "0072"),
     # Heads of more than 256 elements and states of all steps are computed thread by thread, with the context of the
     # call in memory.
