@@ -160,8 +160,7 @@ constexpr char kRefilledOrLost[] =
     "race: writes byte [0-9]+ of shared memory, which (thread [0-9]+ has read since the last "
     "barrier|a product of warpgroup [12] reads that is not awaited)|deadlock: [0-9]+ threads of "
     "warpgroup [12] wait at wgmma.fence|deadlock: 256 threads wait for phase [01] of the mbarrier "
-    "at "
-    "byte [0-9]+ of shared memory, which lacks 128 arrivals";
+    "at byte [0-9]+ of shared memory, which lacks 128 arrivals";
 constexpr char kUsedEarly[] =
     "(has computed with a sum|reads a sum that was stored) before its product was awaited";
 

@@ -139,9 +139,7 @@ std::optional<BlockWork> blockProduct(dataflow::KernelOp kernel, const TargetDes
   if (usesWarpgroups(kernel, sizes, target)) {
     return warpgroupWork(sizes.k);
   }
-  const bool hasWindows = isa<dataflow::ContractSlideAttr>(kernel.getComputes());
-  return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups, hasWindows)
-                              : tensorWork(sizes.groups);
+  return *units == Units::Fma ? fmaWork(weights, sizes.k, sizes.groups) : tensorWork(sizes.groups);
 }
 
 RoundedLaunches roundedLaunches(dataflow::KernelOp kernel, const TargetDescription &target) {

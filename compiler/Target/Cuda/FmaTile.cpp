@@ -148,7 +148,7 @@ static Tile tileFor(Type element, int64_t k, int64_t groups, bool isFew) {
   return tile;
 }
 
-BlockWork fmaWork(Type element, int64_t k, int64_t groups, bool hasWindows) {
+BlockWork fmaWork(Type element, int64_t k, int64_t groups) {
   const Tile many = tileFor(element, k, groups, /*isFew=*/false),
              few = tileFor(element, k, groups, /*isFew=*/true);
   return {

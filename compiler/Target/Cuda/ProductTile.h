@@ -148,7 +148,7 @@ bool integersFit(transformer::QuantizedType type, int64_t k);
 
 /// Return how blocks compute a product: on FMA units, with weights of a type, on tensor cores, on
 /// tensor cores with codes, or by warpgroups with `k` steps. A tile has columns of one group.
-BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups, bool hasWindows);
+BlockWork fmaWork(mlir::Type element, int64_t k, int64_t groups);
 BlockWork tensorWork(int64_t groups);
 BlockWork integerWork(transformer::QuantizedType type, int64_t k, int64_t groups);
 BlockWork warpgroupWork(int64_t k);
